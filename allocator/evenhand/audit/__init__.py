@@ -1,0 +1,71 @@
+"""An independent judge of plans: from state, policy and plan alone, with no solver and none of its code.
+
+`audit` checks every rule of docs/model.md that can be checked on one plan: the reading of the state,
+entitlements, the fair target, capacity, gangs, protection, preemption, limits, the order of leaving, and every
+number of the certificate. That a plan is the best possible it does not check: that is the bound's claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenhand.audit.certificate import check_certificate, check_groups, figures
+from evenhand.audit.decisions import decisions_of
+from evenhand.audit.dues import dues
+from evenhand.audit.fairness import bundles_of, check_target
+from evenhand.audit.reading import Reading, read
+from evenhand.audit.report import AuditReport, Finding
+from evenhand.audit.rules import check_answers, check_reservations, check_rules
+from evenhand.audit.target import aim_at
+from evenhand_models import ClusterState, Plan, Policy
+
+__all__ = ["AuditReport", "Finding", "audit"]
+
+
+def audit(state: ClusterState, plan: Plan, policy: Policy | None = None) -> AuditReport:
+    """Judge a plan.
+
+    Parameters
+    ----------
+    state : ClusterState
+        The state the plan answers.
+    plan : Plan
+        The plan; it is not changed, and its `verified` is not looked at.
+    policy : Policy, optional
+        The policy that was asked for; unset: the one the plan says was in force.
+
+    Returns
+    -------
+    AuditReport
+        All breaches found. Where assignments or group reports are missing, unknown or of the wrong kind, only
+        that is reported: the rest would make no sense.
+    """
+    return AuditReport(tuple(_findings(state, plan, plan.policy if policy is None else policy)))
+
+
+def _findings(state: ClusterState, plan: Plan, policy: Policy) -> Iterator[Finding]:
+    """Check step by step."""
+    if plan.policy != policy:
+        yield Finding("A1", "the plan was made under another policy than the one asked for.")
+    reading = read(state, policy)
+    broken = [*check_answers(reading, plan), *_check_reports(reading, plan)]
+    yield from broken
+    if broken:
+        return
+    yield from check_rules(reading, plan)
+    owed = dues(reading)
+    given = bundles_of(reading, plan)
+    target = aim_at(reading, owed, given)
+    yield from check_target(reading, owed, target, given)
+    decisions = decisions_of(reading, plan)
+    yield from check_reservations(reading, decisions)
+    yield from check_groups(reading, owed, figures(reading, target, decisions), plan)
+    yield from check_certificate(reading, owed, target, decisions, plan)
+
+
+def _check_reports(reading: Reading, plan: Plan) -> Iterator[Finding]:
+    """Check that there is one report for every group (A1)."""
+    reported = [report.group for report in plan.groups]
+    if sorted(reported) != sorted(reading.tree.order):
+        odd = sorted(set(reported) ^ set(reading.tree.order))
+        yield Finding("A1", f"there is not one report for every group: {', '.join(odd)}.", tuple(odd))

@@ -1,0 +1,155 @@
+"""A1 and what each answer must say: one for every job, of a kind its state allows, and complete."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from evenhand.audit.jobs import JobReading
+from evenhand.audit.reading import Reading
+from evenhand.audit.report import Finding
+from evenhand_models import Action, Assignment, JobState, Plan, ReasonCode
+
+ALLOWED = {
+    JobState.PENDING: frozenset({Action.START, Action.WAIT, Action.INFEASIBLE}),
+    JobState.RUNNING: frozenset({Action.KEEP, Action.MIGRATE, Action.RESIZE, Action.PREEMPT}),
+    JobState.TERMINATING: frozenset({Action.KEEP}),
+}
+"""What may happen to a job in each state (S11)."""
+HOLDING = frozenset({Action.START, Action.KEEP, Action.MIGRATE, Action.RESIZE})
+"""Actions after which a job holds GPUs."""
+
+
+def check_answers(reading: Reading, plan: Plan) -> Iterator[Finding]:
+    """Check that there is one answer for every job, in order, that makes sense on its own (A1, S4, S5)."""
+    ids = [answer.job for answer in plan.assignments]
+    if plan.now != reading.state.now:
+        yield Finding("A1", f"the plan is for {plan.now}, the state for {reading.state.now}.")
+    if ids != sorted(ids):
+        yield Finding("A1", "the assignments are not in the order of their jobs' ids.")
+    for job, count in Counter(ids).items():
+        if count > 1:
+            yield Finding("A1", f"job {job!r} has {count} assignments.", (job,))
+        if job not in reading.jobs:
+            yield Finding("A1", f"there is an assignment for {job!r}, which is no job of the state.", (job,))
+    for job in sorted(reading.jobs.keys() - set(ids)):
+        yield Finding("A1", f"job {job!r} has no assignment.", (job,))
+    for answer in plan.assignments:
+        if answer.job in reading.jobs:
+            yield from _check_action(reading.jobs[answer.job], answer)
+            yield from _check_holding(reading, reading.jobs[answer.job], answer)
+
+
+def _check_action(job: JobReading, answer: Assignment) -> Iterator[Finding]:
+    """Check that the job's state allows the action, and that `infeasible` is said where S4 or S5 says so."""
+    refs = (answer.job,)
+    if answer.action not in ALLOWED[job.job.state]:
+        yield Finding("A1", f"job {answer.job!r} is {job.job.state} and cannot {answer.action}.", refs)
+    if job.infeasible and answer.action is not Action.INFEASIBLE:
+        rule, why = ("S4", "its group is unknown") if job.group is None else ("S5", "it fits no type")
+        yield Finding(
+            rule, f"job {answer.job!r} is answered with {answer.action}, but is infeasible: {why}.", refs
+        )
+    if answer.action is Action.INFEASIBLE and not job.infeasible:
+        fits = ", ".join(job.fits)
+        yield Finding("S5", f"job {answer.job!r} is answered with infeasible, but fits {fits}.", refs)
+    requeue = (job.hit or job.job.contract.resumable) if answer.action is Action.PREEMPT else None
+    if answer.requeue is not requeue:
+        yield Finding("A1", f"job {answer.job!r} has requeue {answer.requeue}, should be {requeue}.", refs)
+
+
+def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> Iterator[Finding]:
+    """Check placement, sum, type and flags of one answer against each other."""
+    refs = (answer.job,)
+    name = f"job {answer.job!r}"
+    if answer.action not in HOLDING:
+        reserved = answer.action is Action.WAIT and _says(answer, ReasonCode.RESERVED_ENDING)
+        if answer.gpus or answer.placement or (answer.gpu_type is not None and not reserved):
+            yield Finding("A1", f"{name} is answered with {answer.action} and yet given GPUs.", refs)
+        return
+    placed = [part.node for part in answer.placement]
+    if len(set(placed)) < len(placed):
+        yield Finding("A1", f"{name} names a node more than once in its placement.", refs)
+    if answer.gpus != sum(part.gpus for part in answer.placement) or not placed:
+        yield Finding("G1", f"{name} is given {answer.gpus} GPUs, which its placement does not sum to.", refs)
+    kinds = sorted({reading.nodes[node].gpu_type for node in placed if node in reading.nodes})
+    if len(kinds) > 1:
+        yield Finding("G2", f"{name} stands on types {', '.join(kinds)}; a job has one.", refs)
+    elif kinds and answer.gpu_type != kinds[0]:
+        yield Finding("G2", f"{name} says type {answer.gpu_type!r}, but stands on {kinds[0]!r}.", refs)
+    for node in placed:
+        if node not in reading.nodes and node not in job.held:
+            yield Finding("A1", f"{name} is placed on {node!r}, which is no node.", (answer.job, node))
+    if job.live and answer.unallocated is job.budgeted:
+        said = "unallocated" if answer.unallocated else "allocated"
+        yield Finding("S8", f"{name} is answered as {said} use, but is not.", refs)
+
+
+def _says(answer: Assignment, code: ReasonCode) -> bool:
+    """Say whether an answer gives a reason."""
+    return any(reason.code is code for reason in answer.reasons)
+
+
+def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
+    """Check that every answer says why, and that what it names exists (A1, S11)."""
+    known = _names(reading)
+    for answer in plan.assignments:
+        job = reading.jobs[answer.job]
+        refs = (answer.job,)
+        if not answer.reasons:
+            yield Finding(
+                "A1", f"job {answer.job!r} is answered with {answer.action} without a reason.", refs
+            )
+        for reason in answer.reasons:
+            strangers = [name for name in reason.refs if name not in known]
+            if strangers:
+                listed = ", ".join(map(repr, strangers))
+                yield Finding("A1", f"a reason of job {answer.job!r} names {listed}, unknown.", refs)
+        if job.terminating and not _says(answer, ReasonCode.TERMINATING):
+            yield Finding("S11", f"job {answer.job!r} is terminating, which its reasons do not say.", refs)
+        for_whom = _says(answer, ReasonCode.PREEMPTED_FOR) or _says(answer, ReasonCode.LIMIT_LOWERED)
+        if answer.action is Action.PREEMPT and not job.hit and not for_whom:
+            yield Finding("R1", f"job {answer.job!r} is preempted, and no reason says for whom.", refs)
+    for entry in plan.calendar:
+        if entry.job not in reading.jobs or any(node not in reading.nodes for node in entry.nodes):
+            yield Finding("A1", f"the calendar of job {entry.job!r} names what is not there.", (entry.job,))
+
+
+def _names(reading: Reading) -> set[str]:
+    """Return every id a reason may name, those the state names without listing them included."""
+    names = {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types}
+    for job in reading.jobs.values():
+        names.add(job.job.group)
+        names.update(job.held, job.job.speedup)
+        if job.job.user is not None:
+            names.add(job.job.user)
+        if job.job.same is not None:
+            names.add(job.job.same)
+        names.update(job.job.requires)
+    return names
+
+
+def check_protection_dates(reading: Reading, plan: Plan) -> Iterator[Finding]:
+    """Check every `protected_until_at` (S2, S10): the start, or the last one while it protects, plus `c_j`."""
+    for answer in plan.assignments:
+        job = reading.jobs[answer.job]
+        if job.orphan:
+            continue
+        expected = _protected_until(reading, job, answer.action)
+        if answer.protected_until_at != expected:
+            said = answer.protected_until_at
+            message = f"job {answer.job!r} is said to be protected until {said}, should be {expected}."
+            yield Finding("P1", message, (answer.job,))
+
+
+def _protected_until(reading: Reading, job: JobReading, action: Action) -> datetime | None:
+    """Return when the protection of a job ends under an action, None if it has none."""
+    if not job.budgeted or job.length_s == 0:
+        return None
+    if action in (Action.START, Action.MIGRATE):
+        return reading.state.now + timedelta(seconds=job.length_s)
+    if action in (Action.KEEP, Action.RESIZE) and job.started_at is not None:
+        ends = job.started_at + timedelta(seconds=job.length_s)
+        return ends if ends > reading.state.now else None
+    return None

@@ -1,0 +1,168 @@
+"""A4 and the reports of groups: every number recomputed from the state, the targets and the decisions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from evenhand.audit.decisions import Decisions
+from evenhand.audit.dues import Dues
+from evenhand.audit.envy import check_envy_report
+from evenhand.audit.fairness import envy_rows
+from evenhand.audit.numbers import close, slack
+from evenhand.audit.reading import MILLI, Reading
+from evenhand.audit.report import Finding
+from evenhand.audit.target import Target
+from evenhand.audit.worth import GOALS, RUNS, Worth, tally, worth
+from evenhand_models import CertificateStatus, GroupReport, Objective, Plan
+
+RULE_OF_GOAL = dict(zip(GOALS, ("O1", "O2", "O3", "E1", "O4", "O5", "O6", "O7"), strict=True))
+"""The rule each goal is defined by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What groups hold and reach under a plan, everything below them included.
+
+    Attributes
+    ----------
+    allocated, unallocated : mapping of str to Counter of str
+        GPUs by group and type of budgeted and of unallocated jobs that run.
+    throughput : mapping of str to float
+        Throughput of the budgeted jobs that run.
+    floor, target : mapping of str to float
+        Sums of the leaves' floors and of their `V_i`.
+    """
+
+    allocated: Mapping[str, Counter[str]]
+    unallocated: Mapping[str, Counter[str]]
+    throughput: Mapping[str, float]
+    floor: Mapping[str, float]
+    target: Mapping[str, float]
+
+
+def figures(reading: Reading, target: Target, decisions: Decisions) -> Figures:
+    """Add up what the decisions give, from the bottom of the tree up."""
+    order = reading.tree.order
+    allocated: dict[str, Counter[str]] = {group: Counter() for group in order}
+    unallocated: dict[str, Counter[str]] = {group: Counter() for group in order}
+    reached = dict.fromkeys(order, 0)
+    for job in reading.jobs.values():
+        choice = decisions.of(job)
+        if not job.live or job.group is None or choice.action not in RUNS or choice.gpu_type is None:
+            continue
+        (allocated if job.budgeted else unallocated)[job.group][choice.gpu_type] += choice.gpus
+        if job.budgeted:
+            reached[job.group] += choice.gpus * job.rates.get(choice.gpu_type, 0)
+    throughput = {group: milli / MILLI for group, milli in reached.items()}
+    floors = dict.fromkeys(order, 0.0) | {leaf.group: leaf.floor for leaf in target.leaves}
+    targets = dict.fromkeys(order, 0.0) | dict(target.value)
+    for group in reversed(order):
+        if (above := reading.tree.parent[group]) is not None:
+            allocated[above].update(allocated[group])
+            unallocated[above].update(unallocated[group])
+            for sums in (throughput, floors, targets):
+                sums[above] += sums[group]
+    return Figures(allocated, unallocated, throughput, floors, targets)
+
+
+def check_groups(reading: Reading, dues: Dues, seen: Figures, plan: Plan) -> Iterator[Finding]:
+    """Check the numbers of every group's report (D, T2, T5, A4)."""
+    share = {group.id: group.share for group in reading.state.groups}
+    for report in plan.groups:
+        group = report.group
+        floor, reached = seen.floor[group], seen.throughput[group]
+        expected = (
+            ("S7", "share", report.share, share[group]),
+            ("D3", "usage_gpu_hours", report.usage_gpu_hours, dues.usage[group]),
+            ("D1", "demand_gpus", report.demand_gpus, dues.demand[group] / MILLI),
+            ("D4", "entitled_gpus", report.entitled_gpus, dues.entitled[group]),
+            ("D5", "standing", report.standing, dues.standing[group]),
+            ("T2", "floor", report.floor, floor),
+            ("T5", "throughput_target", report.throughput_target, seen.target[group]),
+            ("A4", "throughput", report.throughput, reached),
+            ("A4", "sharing_incentive", report.sharing_incentive, reached / floor if floor > 0 else None),
+        )
+        for rule, name, said, true in expected:
+            if not close(said, true):
+                yield Finding(rule, f"group {group!r} reports {name} {said}, should be {true}.", (group,))
+        yield from _check_holdings(report, seen)
+
+
+def _check_holdings(report: GroupReport, seen: Figures) -> Iterator[Finding]:
+    """Check what a report says its group holds by type."""
+    for name, said, true in (
+        ("allocated", report.allocated, seen.allocated[report.group]),
+        ("unallocated_use", report.unallocated_use, seen.unallocated[report.group]),
+    ):
+        if {kind: gpus for kind, gpus in said.items() if gpus} != +true:
+            message = f"group {report.group!r} reports {name} {dict(said)}, should be {dict(true)}."
+            yield Finding("A4", message, (report.group,))
+
+
+def check_certificate(
+    reading: Reading, dues: Dues, target: Target, decisions: Decisions, plan: Plan
+) -> Iterator[Finding]:
+    """Check goals, objective, bound, gap, envy and totals (A4)."""
+    valued = worth(reading, dues, target, decisions)
+    yield from _check_goals(valued, plan)
+    yield from _check_bound(valued, target, plan)
+    yield from _check_totals(reading, target, decisions, plan)
+    yield from check_envy_report(reading, target, tally(reading, decisions), plan)
+
+
+def _check_goals(valued: Worth, plan: Plan) -> Iterator[Finding]:
+    """Every goal, in rank order, at its true value; no goal's bound below its value."""
+    goals = plan.certificate.goals
+    if tuple(goal.name for goal in goals) != GOALS:
+        yield Finding("A4", f"the goals are {', '.join(goal.name for goal in goals)}, not those of A4.")
+    for goal in goals:
+        true, said = valued.goals.get(goal.name), goal.value * goal.weight
+        if true is not None and not close(said, true):
+            message = (
+                f"goal {goal.name} says {goal.value:g} x {goal.weight:g} = {said:g}, should be {true:g}."
+            )
+            yield Finding(RULE_OF_GOAL[goal.name], message)
+        if goal.bound is not None and goal.bound * goal.weight < said - slack(said):
+            yield Finding("A4", f"goal {goal.name} has a bound of {goal.bound:g}, below its {goal.value:g}.")
+
+
+def _check_bound(valued: Worth, target: Target, plan: Plan) -> Iterator[Finding]:
+    """The objective is the goals' sum, no bound is below it, and the gap is what lies between."""
+    seal = plan.certificate
+    if not close(seal.objective, valued.total):
+        yield Finding("A4", f"the objective says {seal.objective:g}, the goals sum to {valued.total:g}.")
+    total = sum(target.value.values())
+    if not close(seal.target_throughput, total):
+        yield Finding("T5", f"target_throughput says {seal.target_throughput:g}, should be {total:g}.")
+    if seal.bound is None:
+        if seal.gap is not None or seal.status is CertificateStatus.OPTIMAL:
+            yield Finding("A4", "there is a gap or a proof of optimality, but no bound.")
+        return
+    if seal.bound < valued.total - slack(valued.total):
+        yield Finding("A4", f"the bound of {seal.bound:g} is below the objective of {valued.total:g}.")
+    if seal.status is CertificateStatus.OPTIMAL and not close(seal.bound, seal.objective):
+        yield Finding("A4", f"called optimal, but the bound is {seal.bound:g}, objective {seal.objective:g}.")
+    gap = (seal.bound - seal.objective) / total if total > 0 else None
+    if not close(seal.gap, gap):
+        yield Finding("A4", f"the gap says {seal.gap}, should be {gap}.")
+
+
+def _check_totals(reading: Reading, target: Target, decisions: Decisions, plan: Plan) -> Iterator[Finding]:
+    """The plan's throughput, what its target misses of floors and envy rows, and that it claims all hard rules."""
+    seal = plan.certificate
+    seen = figures(reading, target, decisions).throughput
+    reached = sum(seen[group] for group in reading.tree.below(None))
+    if not close(seal.throughput, reached):
+        yield Finding("A4", f"throughput says {seal.throughput:g}, should be {reached:g}.")
+    missed = sum(max(0.0, leaf.floor - leaf.value(target.bundle[leaf.group])) for leaf in target.leaves)
+    if not close(seal.floor_slack, missed):
+        yield Finding("T2", f"floor_slack says {seal.floor_slack:g}, should be {missed:g}.")
+    if reading.policy.objective is Objective.ENVY_FREE and target.leaves:
+        envy = float(envy_rows(reading, target).clip(min=0.0).sum())
+        if not close(seal.target_envy_slack, envy):
+            yield Finding("T3", f"target_envy_slack says {seal.target_envy_slack:g}, should be {envy:g}.")
+    for name in ("capacity_ok", "protection_ok", "gangs_ok"):
+        if not getattr(seal, name):
+            yield Finding("A4", f"the plan itself says that {name} is false.")

@@ -1,0 +1,116 @@
+"""What a plan decides, stripped of everything else: the input of `worth`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from evenhand.audit.reading import JobReading, Reading
+from evenhand_models import Action, Plan, ReasonCode
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What happens to one job.
+
+    Attributes
+    ----------
+    action : Action
+        start, keep, migrate, resize, preempt, wait or infeasible.
+    gpu_type : str or None
+        Type of the GPUs it holds afterwards; None if it holds none.
+    gpus : int
+        How many.
+    replaced : int
+        Of a hit job that moves: GPUs replaced, all of them unless it is repaired (R2, O6).
+    """
+
+    action: Action
+    gpu_type: str | None = None
+    gpus: int = 0
+    replaced: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Decisions:
+    """What happens to all jobs.
+
+    Attributes
+    ----------
+    choices : mapping of str to Choice
+        By job; a running job left out is kept, any other one does what it did.
+    reserved : mapping of str to str
+        The type each pending job reserves on GPUs that end soon (O8), by job.
+    """
+
+    choices: Mapping[str, Choice]
+    reserved: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, job: JobReading) -> Choice:
+        """Return what happens to a job."""
+        found = self.choices.get(job.job.id)
+        if found is not None:
+            return found
+        if job.pending:
+            return Choice(Action.INFEASIBLE if job.infeasible else Action.WAIT)
+        return Choice(Action.KEEP, job.held_type, job.held_gpus)
+
+
+def repaired(reading: Reading, job: JobReading, placement: Mapping[str, int]) -> int | None:
+    """Return how many GPUs a placement replaces if it repairs a hit job, None if it does not (R2).
+
+    What stands on healthy nodes stays; each lost node's GPUs are replaced by one new node, or worker by
+    worker where the job has workers.
+    """
+    if not job.hit:
+        return None
+    if any(name not in reading.nodes or reading.nodes[name].gpu_type != job.held_type for name in placement):
+        return None
+    stays = {name: gpus for name, gpus in job.held.items() if name in reading.healthy}
+    lost = Counter(gpus for name, gpus in job.held.items() if name not in stays)
+    added = {name: gpus - stays.get(name, 0) for name, gpus in placement.items()}
+    if any(placement.get(name, 0) < gpus for name, gpus in stays.items()):
+        return None
+    if sum(placement.values()) != job.held_gpus:
+        return None
+    worker = job.job.worker_gpus
+    if worker is not None:
+        whole = all(gpus % worker == 0 for gpus in added.values())
+    else:
+        whole = Counter(gpus for name, gpus in added.items() if gpus and name not in stays) == lost
+    return sum(lost.elements()) if whole else None
+
+
+def decisions_of(reading: Reading, plan: Plan) -> Decisions:
+    """Read what a plan decides; `reserved_ending` as a reason to wait means reserved (O8)."""
+    choices: dict[str, Choice] = {}
+    reserved: dict[str, str] = {}
+    for answer in plan.assignments:
+        job = reading.jobs[answer.job]
+        replaced = 0
+        if answer.action is Action.MIGRATE and job.hit:
+            mended = repaired(reading, job, {part.node: part.gpus for part in answer.placement})
+            replaced = job.held_gpus if mended is None else mended
+        holds = answer.action not in (Action.WAIT, Action.PREEMPT, Action.INFEASIBLE)
+        choices[answer.job] = Choice(
+            answer.action, answer.gpu_type if holds else None, answer.gpus if holds else 0, replaced
+        )
+        waits_for_end = any(reason.code is ReasonCode.RESERVED_ENDING for reason in answer.reasons)
+        if answer.action is Action.WAIT and answer.gpu_type is not None and waits_for_end:
+            reserved[answer.job] = answer.gpu_type
+    return Decisions(choices, reserved)
+
+
+def ending_gpus(reading: Reading, decisions: Decisions) -> dict[str, int]:
+    """Return, by type, GPUs of kept jobs (no hit ones, no orphans) that end within the restart cost (O8)."""
+    ending = dict.fromkeys(reading.types, 0)
+    for job in reading.jobs.values():
+        ends = job.job.expected_end_at
+        if ends is None or not job.running or job.hit or job.orphan or job.held_type is None:
+            continue
+        choice = decisions.of(job)
+        left = (ends - reading.state.now).total_seconds()
+        if choice.action in (Action.KEEP, Action.RESIZE) and 0 < left <= reading.policy.restart_cost_s:
+            ending[job.held_type] += choice.gpus
+    return ending

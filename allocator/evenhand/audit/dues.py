@@ -1,0 +1,175 @@
+"""D1 to D5: what every group is owed this round, in charged GPUs, and where it stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, inf
+
+from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
+from evenhand.audit.owed import owed_gangs
+from evenhand.audit.reading import MILLI, Reading
+from evenhand.audit.split import Claim, scaled_floors, split
+
+
+@dataclass(frozen=True, slots=True)
+class Dues:
+    """What is owed. All mappings are by group; inner groups count everything below them.
+
+    Attributes
+    ----------
+    demand, own_demand : mapping of str to int
+        `D_c`, and that of its own jobs, thousandths of a charged GPU (D1).
+    limit : mapping of str to int or None
+        `M_c`, thousandths; None: no limit.
+    guarantee : mapping of str to float
+        `p_c` after D4's scaling, charged GPUs (D2).
+    usage : mapping of str to float
+        `u_c`, charged GPU-hours (D3).
+    entitled : mapping of str to float
+        `e_c`, charged GPUs (D4).
+    leaf : mapping of str to float
+        Entitlement of the leaf of each group: its own-jobs child, or itself if it has no child groups.
+    standing : mapping of str to int
+        Rank among siblings, from 1 (D5).
+    within, within_guarantee : mapping of str to int
+        `a_c` and `a'_c`, thousandths: the largest sum of gangs below c not above e_c, and p_c (O).
+    owed : tuple of str
+        Ids of the owed gangs (O3).
+    """
+
+    demand: Mapping[str, int]
+    own_demand: Mapping[str, int]
+    limit: Mapping[str, int | None]
+    guarantee: Mapping[str, float]
+    usage: Mapping[str, float]
+    entitled: Mapping[str, float]
+    leaf: Mapping[str, float]
+    standing: Mapping[str, int]
+    within: Mapping[str, int]
+    within_guarantee: Mapping[str, int]
+    owed: tuple[str, ...]
+
+
+def dues(reading: Reading) -> Dues:
+    """Work out what every group is owed, from the reading alone."""
+    work = _Work(reading)
+    work.add_up()
+    work.hand_down()
+    guaranteed = {group.id for group in reading.state.groups if group.guaranteed_gpus is not None}
+    return Dues(
+        demand=work.demand,
+        own_demand=work.own_demand,
+        limit=work.limit,
+        guarantee=work.scaled,
+        usage=work.usage,
+        entitled=work.entitled,
+        leaf=work.leaf,
+        standing=_standings(reading, work.usage),
+        within={
+            group: _within(gangs, work.entitled[group])
+            for group, gangs in work.gangs.items()
+            if reading.tree.below(group)
+        },
+        within_guarantee={
+            group: _within(gangs, work.scaled[group])
+            for group, gangs in work.gangs.items()
+            if group in guaranteed
+        },
+        owed=owed_gangs(reading, work.usage, work.entitled, work.leaf),
+    )
+
+
+def _within(gangs: Counter[int], owed: float) -> int:
+    """Return the largest sum of gangs not above what is owed, thousandths."""
+    return largest_subset(gangs, floor((owed + TOLERANCE) * MILLI))
+
+
+def _standings(reading: Reading, usage: Mapping[str, float]) -> dict[str, int]:
+    """Rank siblings by usage over weight, then id; weight 0 last (D5)."""
+    weight = reading.tree.weight
+    return {
+        group: rank
+        for siblings in reading.tree.children.values()
+        for rank, group in enumerate(
+            sorted(siblings, key=lambda g: (usage[g] / weight[g] if weight[g] > 0 else inf, g)), start=1
+        )
+    }
+
+
+class _Work:
+    """The sums on the way up the tree and the parts on the way down."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.tree = reading.tree
+        self.charged = {kind: gpus * reading.charge[kind] for kind, gpus in reading.capacity.items()}
+        order = self.tree.order
+        self.usage = {group: max(0.0, reading.usage[group]) for group in order}
+        self.gangs: dict[str, Counter[int]] = {group: Counter() for group in order}
+        self.wants: dict[str, Counter[tuple[str, ...]]] = {group: Counter() for group in order}
+        self.demand: dict[str, int] = {}
+        self.own_demand: dict[str, int] = {}
+        self.limit: dict[str, int | None] = {}
+        self.floor: dict[str, int] = {}
+        self.scaled: dict[str, float] = dict.fromkeys(order, 0.0)
+        self.entitled: dict[str, float] = dict.fromkeys(order, 0.0)
+        self.leaf: dict[str, float] = {}
+
+    def cap(self, group: str) -> int:
+        """Return the least of a group's demand and limit, thousandths."""
+        limit = self.limit[group]
+        return self.demand[group] if limit is None else min(self.demand[group], limit)
+
+    def add_up(self) -> None:
+        """Sum usage, gangs, demands and guarantees from the bottom up (D1 to D3)."""
+        for group, members in self.reading.members.items():
+            for job in members:
+                self.gangs[group][job.demand] += 1
+                self.wants[group][job.reach] += job.demand
+        named = {group.id: group for group in self.reading.state.groups}
+        for group in reversed(self.tree.order):
+            self.own_demand[group] = largest_flow(self.wants[group], self.charged)
+            below = self.tree.below(group)
+            for child in below:
+                self.gangs[group].update(self.gangs[child])
+                self.wants[group].update(self.wants[child])
+                self.usage[group] += self.usage[child]
+            parts = self.own_demand[group] + sum(self.cap(child) for child in below)
+            flow = largest_flow(self.wants[group], self.charged) if below else self.own_demand[group]
+            self.demand[group] = min(flow, parts)
+            rates = [self.reading.charge[kind] for reach in self.wants[group] for kind in reach]
+            most, promised = named[group].max_gpus, named[group].guaranteed_gpus
+            self.limit[group] = None if most is None else most * max(rates, default=0)
+            own_floor = (promised or 0) * min(rates, default=0)
+            inner_floor = sum(self.floor[child] for child in below)
+            self.floor[group] = min(max(own_floor, inner_floor), self.cap(group))
+
+    def hand_down(self) -> None:
+        """Divide the cluster from the top down (D4)."""
+        self._divide(None, sum(self.charged.values()) / MILLI)
+        for group in self.tree.order:
+            if self.tree.below(group):
+                self._divide(group, self.entitled[group])
+            else:
+                self.leaf[group] = self.entitled[group]
+
+    def _divide(self, above: str | None, amount: float) -> None:
+        """Divide what a group (None: the cluster) holds among its children and its own jobs."""
+        active = [g for g in self.tree.below(above) if self.tree.weight[g] > 0 and self.cap(g) > 0]
+        hours = self.reading.policy.horizon_s / 3600
+        claims = [
+            Claim(self.tree.weight[g], self.usage[g] / hours, self.floor[g] / MILLI, self.cap(g) / MILLI)
+            for g in active
+        ]
+        scaled = scaled_floors(amount, [claim.floor for claim in claims])
+        if above is not None and self.own_demand[above] > 0:
+            past = max(0.0, self.reading.usage[above]) / hours
+            claims.append(Claim(self.tree.own_weight(above), past, 0.0, self.own_demand[above] / MILLI))
+        parts = split(amount, claims)
+        if above is not None:
+            self.leaf[above] = parts[-1] if self.own_demand[above] > 0 else 0.0
+        for group, part, promised in zip(active, parts, scaled, strict=False):
+            self.entitled[group] = part
+            self.scaled[group] = promised

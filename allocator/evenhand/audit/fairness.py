@@ -1,0 +1,108 @@
+"""T2 to T4: whether a target fits the cluster and its users, and floors and envy rows hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.audit.dues import Dues
+from evenhand.audit.numbers import slack
+from evenhand.audit.reading import Reading
+from evenhand.audit.report import Finding
+from evenhand.audit.target import Bundle, Leaf, Target
+from evenhand_models import Objective, Plan
+
+
+def bundles_of(reading: Reading, plan: Plan) -> dict[str, dict[str, float]]:
+    """Return the target of each group's own leaf: what its report says, less those of its child groups."""
+    said = {report.group: report.target for report in plan.groups}
+    found: dict[str, dict[str, float]] = {}
+    for group in reading.tree.order:
+        own = dict(said[group])
+        for child in reading.tree.below(group):
+            for kind, gpus in said[child].items():
+                own[kind] = own.get(kind, 0.0) - gpus
+        found[group] = own
+    return found
+
+
+def check_target(
+    reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]]
+) -> Iterator[Finding]:
+    """Check a target; `given` holds what the plan gives to every group's own leaf."""
+    yield from _check_capacity(reading, given)
+    listed = {leaf.group for leaf in target.leaves}
+    for group, bundle in given.items():
+        if group not in listed and any(abs(gpus) > slack() for gpus in bundle.values()):
+            yield Finding("T4", f"group {group!r} has a target, but its own jobs are owed nothing.", (group,))
+    for leaf in target.leaves:
+        yield from _check_usable(leaf, target.bundle[leaf.group])
+        yield from _check_floor(leaf, target.bundle[leaf.group], reading.policy.objective)
+    if reading.policy.objective is Objective.ENVY_FREE:
+        yield from _check_envy(reading, target)
+
+
+def _check_capacity(reading: Reading, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
+    """No more of a type in the targets than there is (T4)."""
+    total: dict[str, float] = {}
+    for bundle in given.values():
+        for kind, gpus in bundle.items():
+            total[kind] = total.get(kind, 0.0) + gpus
+    for kind, gpus in sorted(total.items()):
+        there = reading.capacity.get(kind, 0)
+        if gpus > there + slack(there):
+            yield Finding("T4", f"targets hold {gpus:g} GPUs of {kind!r}, the cluster {there}.", (kind,))
+
+
+def _check_usable(leaf: Leaf, bundle: Bundle) -> Iterator[Finding]:
+    """A target holds only what the leaf can use (T4)."""
+    for kind, gpus in bundle.items():
+        if gpus < -slack(leaf.cap):
+            yield Finding(
+                "T4", f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}.", (leaf.group, kind)
+            )
+        if gpus > slack() and kind not in leaf.order:
+            message = f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}, of no use to it."
+            yield Finding("T4", message, (leaf.group, kind))
+    if (total := sum(bundle.values())) > leaf.cap + slack(leaf.cap):
+        message = f"the target of {leaf.group!r} holds {total:g} GPUs, its jobs want {leaf.cap}."
+        yield Finding("T4", message, (leaf.group,))
+
+
+def _check_floor(leaf: Leaf, bundle: Bundle, objective: Objective) -> Iterator[Finding]:
+    """Sharing incentive under `envy_free`, the slice itself under `fair_share` (T2, T4)."""
+    value = leaf.value(bundle)
+    if objective is Objective.ENVY_FREE and value < leaf.floor - slack(leaf.floor):
+        message = f"the target of {leaf.group!r} brings {value:g}, less than its floor of {leaf.floor:g}."
+        yield Finding("T2", message, (leaf.group,))
+    if objective is Objective.FAIR_SHARE:
+        over = any(gpus > leaf.slice.get(kind, 0.0) + slack(gpus) for kind, gpus in bundle.items())
+        if over or abs(value - leaf.floor) > slack(leaf.floor):
+            yield Finding("T4", f"the target of {leaf.group!r} is not its slice.", (leaf.group,))
+
+
+def envy_rows(reading: Reading, target: Target) -> NDArray[np.float64]:
+    """Return what each leaf (row) could gain at most from each other's scaled target (column): L - v (T3)."""
+    held = np.array(
+        [[target.bundle[leaf.group].get(kind, 0.0) for kind in reading.types] for leaf in target.leaves]
+    ).reshape(len(target.leaves), len(reading.types))
+    value = np.array([leaf.value(target.bundle[leaf.group]) for leaf in target.leaves])
+    ratio = target.entitled[:, None] / target.entitled[None, :]
+    rows: NDArray[np.float64] = (target.base - value)[:, None] + (target.slope @ held.T) * ratio
+    np.fill_diagonal(rows, 0.0)
+    return rows
+
+
+def _check_envy(reading: Reading, target: Target) -> Iterator[Finding]:
+    """No leaf would gain from another's target scaled to its own entitlement (T3, T4)."""
+    if len(target.leaves) < 2:
+        return
+    rows = envy_rows(reading, target)
+    tolerated = slack() * np.maximum(1.0, target.entitled[:, None] / target.entitled[None, :])
+    values = np.array([max(1.0, leaf.floor) for leaf in target.leaves])
+    for envier, envied in np.argwhere(rows > np.maximum(tolerated, slack() * values[:, None])):
+        one, other = target.leaves[envier].group, target.leaves[envied].group
+        message = f"the target leaves {one!r} envious of {other!r} by {rows[envier, envied]:g}."
+        yield Finding("T3", message, (one, other))

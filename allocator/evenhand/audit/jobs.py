@@ -1,0 +1,192 @@
+"""One job as rules S1 to S11 read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from evenhand.audit.shape import Shapes, least
+from evenhand.audit.tree import Tree
+from evenhand_models import Job, JobState, Node, Policy, ThroughputUnit
+
+AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
+"""Waits, in seconds, after which a job stands one step higher (O4)."""
+MILLI = 1000
+"""Thousandths in a whole."""
+
+
+@dataclass(slots=True)
+class JobReading:
+    """What one job is to this round.
+
+    Attributes
+    ----------
+    job : Job
+        The job as it came in.
+    group : str or None
+        The group it is charged to (S4); None: an orphan, or pending in an unknown group.
+    fits : tuple of str
+        Types it fits, by name (S5).
+    full : frozenset of str
+        Types it fits at size `gpus` (S5).
+    rates : mapping of str to int
+        Throughput of one GPU by type it fits, thousandths, at least 1 (S6); 0 elsewhere.
+    reach : tuple of str
+        Types its demand is counted on: those it fits, else the one it runs on (D).
+    demand : int
+        `d_j`: size times the highest charge rate in reach, thousandths of a charged GPU.
+    length_s : int
+        `c_j` (S2).
+    live, budgeted, hit, pinned, orphan, infeasible : bool
+        Rules S8, S8, S9, S10, S4, S4 and S5.
+    held : mapping of str to int
+        GPUs it holds now by node; empty while pending.
+    held_gpus : int
+        Their sum.
+    held_type : str or None
+        Their type; None if it holds none, or only on nodes that are gone.
+    started_at : datetime or None
+        Its start, at most now (S1).
+    lost_s : float
+        Seconds of work a stop would lose: since the last start or usable checkpoint, at most c_j (O5).
+    age_step : int
+        How many of AGE_STEPS_S it has waited since it was submitted (O4).
+    level : float
+        `lvl_j`, 0 to 1, among the live jobs of its kind (budgeted or not) in its group (O4, O7).
+    """
+
+    job: Job
+    group: str | None
+    fits: tuple[str, ...]
+    full: frozenset[str]
+    rates: Mapping[str, int]
+    reach: tuple[str, ...]
+    demand: int
+    length_s: int
+    live: bool
+    budgeted: bool
+    hit: bool
+    pinned: bool
+    orphan: bool
+    infeasible: bool
+    held: Mapping[str, int]
+    held_gpus: int
+    held_type: str | None
+    started_at: datetime | None
+    lost_s: float
+    age_step: int
+    level: float = 1.0
+
+    @property
+    def pending(self) -> bool:
+        """Whether it waits."""
+        return self.job.state is JobState.PENDING
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs."""
+        return self.job.state is JobState.RUNNING
+
+    @property
+    def terminating(self) -> bool:
+        """Whether it is on its way out (S11)."""
+        return self.job.state is JobState.TERMINATING
+
+    @property
+    def top_rate(self) -> int:
+        """Its largest throughput of one GPU, thousandths; 0 if it fits no type."""
+        return max(self.rates.values(), default=0)
+
+
+def nearest(group: str, tree: Tree) -> str | None:
+    """Return the group, or the nearest one its id names (``a/b/c``, ``a/b``, ``a``), or None (S4)."""
+    at = group
+    while at not in tree.parent:
+        if "/" not in at:
+            return None
+        at = at.rpartition("/")[0]
+    return at
+
+
+@dataclass(slots=True)
+class JobReader:
+    """What reading a job needs to know: the state around it."""
+
+    now: datetime
+    policy: Policy
+    tree: Tree
+    nodes: Mapping[str, Node]
+    healthy: frozenset[str]
+    charge: Mapping[str, int]
+    shapes: Shapes
+
+    def read(self, job: Job) -> JobReading:
+        """Read one job."""
+        pending, running = job.state is JobState.PENDING, job.state is JobState.RUNNING
+        if pending:
+            group = job.group if job.group in self.tree.parent else None
+        else:
+            group = nearest(job.group, self.tree)
+        usable = self._usable(job, least(job))
+        fits = tuple(sorted(usable))
+        held = {part.node: part.gpus for part in job.placement}
+        held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
+        reach = fits or ((held_type,) if held_type is not None else ())
+        infeasible = pending and (group is None or not fits)
+        orphan = not pending and group is None
+        live = (pending and not infeasible) or (running and not orphan)
+        budgeted = live and job.contract.min_runtime_s > 0 and group is not None and self.tree.claim[group]
+        hit = running and not self.healthy.issuperset(held)
+        length = min(job.contract.min_runtime_s, self.policy.max_protection_s)
+        started = None if job.started_at is None else min(job.started_at, self.now)
+        protected = started is not None and self.now < started + timedelta(seconds=length)
+        return JobReading(
+            job=job,
+            group=group,
+            fits=fits,
+            full=usable if job.min_gpus is None else self._usable(job, job.gpus),
+            rates=self._rates(job, fits),
+            reach=reach,
+            demand=job.gpus * max((self.charge[kind] for kind in reach), default=0),
+            length_s=length,
+            live=live,
+            budgeted=budgeted,
+            hit=hit,
+            pinned=running and not hit and (orphan or (budgeted and protected)),
+            orphan=orphan,
+            infeasible=infeasible,
+            held=held,
+            held_gpus=sum(held.values()),
+            held_type=held_type,
+            started_at=started,
+            lost_s=self._lost(job, started, length),
+            age_step=self._age(job),
+        )
+
+    def _usable(self, job: Job, gpus: int) -> frozenset[str]:
+        """Return the types a job fits at a size (S5)."""
+        standing = self.shapes.fits(job, gpus)
+        return frozenset(kind for kind, speed in job.speedup.items() if speed > 0 and kind in standing)
+
+    def _rates(self, job: Job, fits: tuple[str, ...]) -> dict[str, int]:
+        """Return the throughput of one GPU by type, in thousandths (S6)."""
+        if not fits:
+            return {}
+        speeds = [job.speedup[kind] for kind in fits]
+        base = max(speeds) if self.policy.throughput_unit is ThroughputUnit.BEST else min(speeds)
+        return {kind: max(1, round(MILLI * speed / base)) for kind, speed in zip(fits, speeds, strict=True)}
+
+    def _lost(self, job: Job, started: datetime | None, length: int) -> float:
+        """Return the seconds of work that a stop loses (O5)."""
+        if started is None:
+            return 0.0
+        last = started
+        if job.contract.resumable and job.checkpointed_at is not None:
+            last = max(started, min(job.checkpointed_at, self.now))
+        return min((self.now - last).total_seconds(), float(length))
+
+    def _age(self, job: Job) -> int:
+        """Return how many of AGE_STEPS_S a job has waited (O4)."""
+        waited = (self.now - min(job.submitted_at, self.now)).total_seconds()
+        return sum(waited >= step for step in AGE_STEPS_S)

@@ -1,0 +1,43 @@
+"""What must hold of every plan: all checks of actions and places, in the order of the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from evenhand.audit.answers import check_answers, check_protection_dates, check_reasons
+from evenhand.audit.decisions import Decisions, ending_gpus
+from evenhand.audit.leaving import check_limits_and_victims, check_order
+from evenhand.audit.outcomes import outcomes
+from evenhand.audit.places import check_capacity, check_gangs, check_stays
+from evenhand.audit.reading import Reading
+from evenhand.audit.report import Finding
+from evenhand_models import Plan
+
+__all__ = ["check_answers", "check_reservations", "check_rules"]
+
+
+def check_rules(reading: Reading, plan: Plan) -> Iterator[Finding]:
+    """Check a plan with one answer for every job, each of a kind its state allows."""
+    listed = outcomes(reading, plan)
+    yield from check_reasons(reading, plan)
+    yield from check_protection_dates(reading, plan)
+    yield from check_capacity(reading, listed)
+    yield from check_gangs(reading, listed)
+    yield from check_stays(reading, listed)
+    yield from check_order(reading, listed)
+    yield from check_limits_and_victims(reading, listed)
+
+
+def check_reservations(reading: Reading, decisions: Decisions) -> Iterator[Finding]:
+    """O8: only pending budgeted jobs reserve, whole, where they fully fit, and no more than ends soon."""
+    ending = ending_gpus(reading, decisions)
+    wanted = dict.fromkeys(ending, 0)
+    for name, kind in decisions.reserved.items():
+        job = reading.jobs[name]
+        if not (job.pending and job.budgeted and kind in job.full):
+            yield Finding("O8", f"job {name!r} is reserved on {kind!r}, which it may not be.", (name, kind))
+        wanted[kind] = wanted.get(kind, 0) + job.job.gpus
+    for kind, gpus in wanted.items():
+        if gpus > ending.get(kind, 0):
+            message = f"{gpus} GPUs of {kind!r} are reserved, but only {ending.get(kind, 0)} end soon."
+            yield Finding("O8", message, (kind,))

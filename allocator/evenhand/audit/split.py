@@ -1,0 +1,87 @@
+"""D4: how a node of the tree divides what it holds among its children."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import fsum
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One child that wants a part, in charged GPUs.
+
+    Attributes
+    ----------
+    weight : float
+        Above 0.
+    past : float
+        Usage over the horizon, u/H.
+    floor, cap : float
+        The guarantee p, and the least of demand and limit; 0 <= floor <= cap.
+    """
+
+    weight: float
+    past: float
+    floor: float
+    cap: float
+
+    def at(self, level: float) -> float:
+        """Return what the child gets at a level lambda."""
+        return min(max(level * self.weight - self.past, self.floor), self.cap)
+
+
+def scaled_floors(amount: float, floors: Sequence[float]) -> list[float]:
+    """Cut guarantees in proportion where together they exceed what there is."""
+    total = fsum(floors)
+    return list(floors) if total <= amount else [floor * amount / total for floor in floors]
+
+
+def split(amount: float, claims: Sequence[Claim]) -> list[float]:
+    """Divide an amount: every claim at one common level, such that all is given that is wanted.
+
+    Parameters
+    ----------
+    amount : float
+        Charged GPUs to divide, 0 or more.
+    claims : sequence of Claim
+        Who wants them.
+
+    Returns
+    -------
+    list of float
+        What each gets, in the same order.
+    """
+    floors = [claim.floor for claim in claims]
+    if fsum(floors) > amount:
+        return scaled_floors(amount, floors)
+    if fsum(claim.cap for claim in claims) <= amount:
+        return [claim.cap for claim in claims]
+    level = _level(amount, claims)
+    return [claim.at(level) for claim in claims]
+
+
+def _level(amount: float, claims: Sequence[Claim]) -> float:
+    """Find the level at which the claims sum to an amount between the sums of floors and caps.
+
+    Between two corners (where a claim leaves its floor or reaches its cap) the sum is a straight line, so
+    the level is exact on the first segment whose upper end reaches the amount.
+    """
+    corners = sorted(
+        {(claim.floor + claim.past) / claim.weight for claim in claims}
+        | {(claim.cap + claim.past) / claim.weight for claim in claims}
+    )
+    low, high = 0, len(corners) - 1
+    while low < high:  # the first corner at which the claims reach the amount
+        middle = (low + high) // 2
+        if fsum(claim.at(corners[middle]) for claim in claims) >= amount:
+            high = middle
+        else:
+            low = middle + 1
+    upper = corners[low]
+    if low == 0:
+        return upper
+    lower = corners[low - 1]
+    below = fsum(claim.at(lower) for claim in claims)
+    above = fsum(claim.at(upper) for claim in claims)
+    return upper if above <= below else lower + (upper - lower) * (amount - below) / (above - below)

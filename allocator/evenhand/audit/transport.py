@@ -1,0 +1,126 @@
+"""T5's V: the most throughput that jobs could draw from a bundle of GPUs if they could be split.
+
+A transport problem with few types, solved exactly without a solver: classes of equal jobs come in one by
+one, and each takes the dearest path, perhaps pushing others from type to type or out. Rates are whole
+thousandths, so that paths compare exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from heapq import heappop, heappush
+from math import fsum, inf
+
+NOTHING = 1e-11
+"""GPUs below which an amount counts as none."""
+
+
+def most_throughput(classes: Mapping[tuple[int, ...], int], bundle: Sequence[float]) -> float:
+    """Return the largest throughput, thousandths.
+
+    Parameters
+    ----------
+    classes : mapping of tuple of int to int
+        GPUs wanted, by throughput of one GPU on each type, thousandths.
+    bundle : sequence of float
+        GPUs of each type, in the same order.
+    """
+    if len(bundle) == 1:
+        return _one_type({rates[0]: gpus for rates, gpus in classes.items()}, bundle[0])
+    flow = _Flow(bundle)
+    for rates in sorted(classes, key=lambda rates: (-max(rates), rates)):
+        flow.add(rates, float(classes[rates]))
+    return flow.value()
+
+
+def _one_type(wanted: Mapping[int, int], gpus: float) -> float:
+    """Serve the fastest first."""
+    left, reached = gpus, []
+    for rate in sorted(wanted, reverse=True):
+        taken = min(left, float(wanted[rate]))
+        reached.append(rate * taken)
+        left -= taken
+    return fsum(reached)
+
+
+class _Flow:
+    """An optimal flow of the classes that came in so far; the last place stands for holding nothing."""
+
+    def __init__(self, bundle: Sequence[float]) -> None:
+        self.places = len(bundle) + 1
+        self.free = [*bundle, inf]
+        self.rates: list[tuple[int, ...]] = []
+        self.held: list[list[float]] = []
+        self.moves: list[list[list[tuple[int, int]]]] = [
+            [[] for _ in range(self.places)] for _ in range(self.places)
+        ]
+
+    def value(self) -> float:
+        """Return the throughput reached, thousandths."""
+        return fsum(
+            rate * gpus
+            for rates, held in zip(self.rates, self.held, strict=True)
+            for rate, gpus in zip(rates, held, strict=True)
+        )
+
+    def add(self, rates: tuple[int, ...], gpus: float) -> None:
+        """Let one more class in, along the dearest paths until all of it has a place."""
+        new = len(self.rates)
+        self.rates.append((*rates, 0))
+        self.held.append([0.0] * self.places)
+        left = gpus
+        while left > NOTHING:
+            path = self._dearest_path(new)
+            pushed = min(left, self.free[path[-1][1]], *(self.held[k][at] for k, _, at in _hops(path)))
+            self.free[path[-1][1]] -= pushed
+            left -= pushed
+            for place, (mover, to) in enumerate(path):
+                if place:
+                    self.held[mover][path[place - 1][1]] -= pushed
+                self._put(mover, to, pushed)
+
+    def _put(self, mover: int, to: int, gpus: float) -> None:
+        """Give a class GPUs in a place, and note what moving on from there would bring."""
+        if self.held[mover][to] <= NOTHING:
+            rates = self.rates[mover]
+            for place, listed in enumerate(self.moves[to]):
+                if place != to:
+                    heappush(listed, (rates[to] - rates[place], mover))
+        self.held[mover][to] += gpus
+
+    def _best_move(self, start: int, to: int) -> tuple[int, int] | None:
+        """Return the loss (perhaps negative) and the class of the best move between two places."""
+        listed = self.moves[start][to]
+        while listed and self.held[listed[0][1]][start] <= NOTHING:
+            heappop(listed)
+        return listed[0] if listed else None
+
+    def _dearest_path(self, new: int) -> list[tuple[int, int]]:
+        """Return who goes where, from the newcomer to a place with room, such that most is gained."""
+        gain: list[float] = list(self.rates[new])
+        by: list[tuple[int, int] | None] = [None] * self.places  # who came to a place, and from where
+        moves = {
+            (start, to): move
+            for start in range(self.places - 1)
+            for to in range(self.places)
+            if start != to and (move := self._best_move(start, to)) is not None
+        }
+        for _ in range(self.places):
+            changed = False
+            for (start, to), (loss, mover) in moves.items():
+                if gain[start] - loss > gain[to]:
+                    gain[to], by[to], changed = gain[start] - loss, (mover, start), True
+            if not changed:
+                break
+        at = max((p for p in range(self.places) if self.free[p] > NOTHING), key=lambda p: (gain[p], p))
+        path: list[tuple[int, int]] = []
+        while (step := by[at]) is not None:
+            path.append((step[0], at))
+            at = step[1]
+        path.append((new, at))
+        return path[::-1]
+
+
+def _hops(path: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Return the moves of a path after its first step: who, to where, from where."""
+    return [(mover, to, path[place][1]) for place, (mover, to) in enumerate(path[1:])]

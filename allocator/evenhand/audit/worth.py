@@ -1,0 +1,231 @@
+"""O: what a set of decisions is worth, goal by goal, evaluated exactly as the rules say.
+
+Every goal is returned weighted and signed, in the unit of the objective: one GPU at its best type for
+`lookahead_s`. The objective is their sum.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+
+from evenhand.audit.decisions import Choice, Decisions
+from evenhand.audit.dues import Dues
+from evenhand.audit.jobs import JobReading
+from evenhand.audit.reading import MILLI, Reading
+from evenhand.audit.target import Target
+from evenhand_models import Action
+
+GOALS = ("guarantees", "inner_levels", "leaves", "envy", "order", "work", "least_change", "unallocated_use")
+"""The goals in rank order (A4)."""
+RUNS = frozenset({Action.START, Action.KEEP, Action.MIGRATE, Action.RESIZE})
+"""Actions after which a job runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What decisions are worth.
+
+    Attributes
+    ----------
+    goals : mapping of str to float
+        Weighted, signed value of each goal, in rank order.
+    """
+
+    goals: Mapping[str, float]
+
+    @property
+    def total(self) -> float:
+        """The objective."""
+        return fsum(self.goals.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What groups hold under a set of decisions, their budgeted jobs only; own jobs, nothing from below.
+
+    Attributes
+    ----------
+    held, throughput : mapping of str to int
+        Charged GPUs and throughput by group, reservations included, thousandths (O).
+    runs : mapping of str to Counter of str
+        GPUs that run by group and type, reservations not included: `X_l`.
+    running : mapping of str to int
+        Throughput by group, reservations not included, thousandths.
+    """
+
+    held: Mapping[str, int]
+    throughput: Mapping[str, int]
+    runs: Mapping[str, Counter[str]]
+    running: Mapping[str, int]
+
+
+def tally(reading: Reading, decisions: Decisions) -> Tally:
+    """Count what the decisions give to each group's budgeted jobs."""
+    held: Counter[str] = Counter()
+    throughput: Counter[str] = Counter()
+    runs: dict[str, Counter[str]] = {}
+    running: Counter[str] = Counter()
+    for group, members in reading.members.items():
+        counts = runs.setdefault(group, Counter())
+        for job in members:
+            choice = decisions.of(job)
+            kind, gpus = choice.gpu_type, choice.gpus
+            if choice.action in RUNS and kind is not None:
+                counts[kind] += gpus
+                running[group] += gpus * job.rates.get(kind, 0)
+            else:
+                kind, gpus = decisions.reserved.get(job.job.id), job.job.gpus
+            if kind is not None:
+                held[group] += gpus * reading.charge[kind]
+                throughput[group] += gpus * job.rates.get(kind, 0)
+    return Tally(held, throughput, runs, running)
+
+
+def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions) -> Worth:
+    """Evaluate the O rules for a set of decisions, legal or not."""
+    counted = tally(reading, decisions)
+    below = _below(reading, counted.held)
+    order, work, change = _by_jobs(reading, decisions, budgeted=True)
+    unallocated = fsum(_by_jobs(reading, decisions, budgeted=False))
+    values = (
+        _guarantees(reading, dues, below),
+        _inner_levels(reading, dues, below),
+        _leaves(reading, dues, target, counted, decisions),
+        -envy_excess(reading, target, counted) / 16,
+        order + _handover(reading, decisions),
+        work,
+        change,
+        unallocated / (64 * reading.gpus) if reading.gpus else 0.0,
+    )
+    return Worth(dict(zip(GOALS, values, strict=True)))
+
+
+def _below(reading: Reading, own: Mapping[str, int]) -> dict[str, int]:
+    """Sum what groups hold up the tree."""
+    below = {group: own.get(group, 0) for group in reading.tree.order}
+    for group in reversed(reading.tree.order):
+        if (above := reading.tree.parent[group]) is not None:
+            below[above] += below[group]
+    return below
+
+
+def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
+    """O1: what is missing of guarantees."""
+    short = sum(
+        max(0, within - held[group])
+        for group, within in dues.within_guarantee.items()
+        if dues.guarantee[group] > 0
+    )
+    return -200.0 * (1 << reading.tree.top) * short / MILLI
+
+
+def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
+    """O2: what is missing at groups with child groups."""
+    short = sum(
+        max(0, within - held[group]) << reading.tree.height[group] for group, within in dues.within.items()
+    )
+    return -100.0 * short / MILLI
+
+
+def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
+    """O3: what leaves miss of their aims, and owed gangs that neither run nor are reserved."""
+    short = sum(max(0, aim - counted.throughput.get(group, 0)) for group, aim in target.aim.items())
+    jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
+    missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
+    return -100.0 * (short / MILLI + missing)
+
+
+def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
+    """E1: the excess of all leaves, in GPUs of the envied; a leaf does not envy itself."""
+    count = len(target.leaves)
+    if count < 2:
+        return 0.0
+    groups = [leaf.group for leaf in target.leaves]
+    runs = np.array([[counted.runs[group][kind] for kind in reading.types] for group in groups], dtype=float)
+    reached = np.array([counted.throughput.get(group, 0) for group in groups]) / MILLI
+    ratio = target.entitled[None, :] / target.entitled[:, None]  # [envier, envied]: e_l / e_i
+    excess = (target.base - reached - target.biggest)[:, None] * ratio + target.slope @ runs.T
+    np.fill_diagonal(excess, 0.0)
+    return float(np.maximum(excess.max(axis=0), 0.0).sum())
+
+
+def _by_jobs(reading: Reading, decisions: Decisions, *, budgeted: bool) -> tuple[float, float, float]:
+    """O4 (without handover), O5 and O6, summed over the live jobs of one kind."""
+    order, work, change = [], [], []
+    for job in reading.jobs.values():
+        if not job.live or job.budgeted is not budgeted:
+            continue
+        choice = decisions.of(job)
+        if choice.action is Action.WAIT:
+            continue
+        order.append(_order(job, choice))
+        work.append(_work(reading, job, choice))
+        change.append(_change(job, choice))
+    return fsum(order), fsum(work), fsum(change)
+
+
+def _order(job: JobReading, choice: Choice) -> float:
+    """O4: priority and age of a job that runs."""
+    if choice.action not in RUNS:
+        return 0.0
+    return choice.gpus * (1 / 16 + job.level / 2 + job.age_step / 224)
+
+
+def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
+    """O5: work ahead of a job that runs, less what a stop loses."""
+    policy = reading.policy
+    ahead = 0.0
+    if choice.action in RUNS and choice.gpu_type is not None:
+        pace = choice.gpus * job.rates.get(choice.gpu_type, 0) / MILLI
+        if choice.action in (Action.KEEP, Action.RESIZE):
+            ends = job.job.expected_end_at
+            left = float(policy.lookahead_s) if ends is None else (ends - reading.state.now).total_seconds()
+            ahead = pace * min(1.0, max(0.0, left) / policy.lookahead_s)
+        else:
+            ahead = pace * (1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+    if job.hit or choice.action not in (Action.PREEMPT, Action.MIGRATE):
+        return ahead
+    pace = job.held_gpus * job.rates.get(job.held_type or "", 0) / MILLI
+    lost = pace * job.lost_s / policy.lookahead_s
+    if choice.action is Action.PREEMPT and not job.job.contract.resumable:
+        lost += pace
+    return ahead - lost
+
+
+def _change(job: JobReading, choice: Choice) -> float:
+    """O6: what a change costs beyond lost work."""
+    if choice.action is Action.RESIZE:
+        return -abs(choice.gpus - job.held_gpus) / 256
+    if job.hit:
+        return -choice.replaced / 16 if choice.action is Action.MIGRATE else 0.0
+    if choice.action is Action.MIGRATE:
+        return -job.held_gpus / 16
+    if choice.action is Action.PREEMPT:
+        return -job.held_gpus * (1 / 16 + (1 - job.level) / 2)
+    return 0.0
+
+
+def _handover(reading: Reading, decisions: Decisions) -> float:
+    """O4: at each cut between priorities of a leaf, GPUs that pass from below to above it."""
+    total = 0.0
+    for group, levels in reading.levels.items():
+        if len(levels) < 2:
+            continue
+        started: Counter[int] = Counter()
+        stopped: Counter[int] = Counter()
+        for job in reading.members[group]:
+            choice = decisions.of(job)
+            if choice.action is Action.START:
+                started[job.job.priority] += choice.gpus
+            elif choice.action is Action.PREEMPT and not job.hit:
+                stopped[job.job.priority] += job.held_gpus
+        for cut in range(1, len(levels)) if stopped and started else ():
+            above = sum(started[priority] for priority in levels[cut:])
+            under = sum(stopped[priority] for priority in levels[:cut])
+            total += min(above, under) / 2 / (len(levels) - 1)
+    return total

@@ -1,0 +1,148 @@
+"""Why a gang does not fit: what is free, what is protected, what the nodes lack (rules C1, G3, P1)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from evenhand.explain.aftermath import NEVER, PAST, Aftermath
+from evenhand.explain.ground import Ground, Stand
+from evenhand.explain.obstacles import Nodes, Obstacles
+from evenhand.explain.timeline import Timeline
+from evenhand.explain.words import by_type, gpus, instant, listed, reason, stamp_s
+from evenhand.shapes import IntArray
+from evenhand_models import Reason, ReasonCode
+
+
+class Physical:
+    """The causes that all jobs of one shape and kind share."""
+
+    def __init__(self, aftermath: Aftermath, timeline: Timeline, nodes: Nodes, ground: Ground) -> None:
+        self.aftermath, self.ground = aftermath, ground
+        self._s = aftermath.snapshot
+        self._timeline = timeline
+        self.obstacles = Obstacles(aftermath, nodes, ground)
+        self.free: IntArray = ground.masked(aftermath.free)
+        self.stand: Stand | None = ground.stands(self.free)
+
+    @cached_property
+    def earliest_s(self) -> float | None:
+        """First instant at which enough GPUs are free of protection, seconds since 1970."""
+        return self._timeline.earliest(self.ground)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """Holdings on nodes the gang could use."""
+        return np.flatnonzero(self.ground.usable[self.aftermath.holdings.node])
+
+    @cached_property
+    def protected(self) -> IntArray:
+        """Those that were protected before the plan and stay so."""
+        h = self.aftermath.holdings
+        found: IntArray = self.rows[(h.until_s[self.rows] > PAST) & ~h.new[self.rows]]
+        return found
+
+    @cached_property
+    def open_rows(self) -> IntArray:
+        """The others: past protection, or just arriving."""
+        h = self.aftermath.holdings
+        found: IntArray = self.rows[(h.until_s[self.rows] == PAST) | h.new[self.rows]]
+        return found
+
+    @cached_property
+    def before(self) -> tuple[Reason, ...]:
+        """Too few free GPUs, or too scattered; then protected work."""
+        if self.stand is not None:
+            return ()
+        return (self._room(), *self._protected())
+
+    @cached_property
+    def beside(self) -> tuple[Reason, ...]:
+        """What keeps nodes from helping."""
+        return () if self.stand is not None else self.obstacles.reasons
+
+    def _amounts(self, rows: IntArray) -> str:
+        """GPUs by type in some holdings: `8 h100 and 4 a100`."""
+        h, s = self.aftermath.holdings, self._s
+        sums = np.bincount(s.node_type[h.node[rows]], weights=h.gpus[rows], minlength=len(s.types))
+        return by_type([(s.types[t], float(sums[t])) for t in np.flatnonzero(sums)])
+
+    def _room(self) -> Reason:
+        s, shape = self._s, self.ground.shape
+        free = np.bincount(s.node_type, weights=self.free, minlength=len(s.types)).astype(np.int64)
+        amounts = by_type([(s.types[t], int(free[t])) for t in shape.types])
+        wants = f"Needs {shape.wanted} GPUs{self._form()}"
+        if all(free[t] < shape.least for t in shape.types):
+            return reason(ReasonCode.CAPACITY, f"{wants}; free on nodes it could use: {amounts}.")
+        n = int(np.argmax(self.free))
+        piece = f"the largest piece on one node is {gpus(int(self.free[n]))} on {s.nodes[n].name}"
+        spread = int((self.free > 0).sum())
+        message = f"{wants}; {amounts} are free, but scattered over {spread} nodes: {piece}"
+        return reason(ReasonCode.FRAGMENTATION, f"{message}{self._pieces()}.", [s.nodes[n].name])
+
+    def _form(self) -> str:
+        """How the gang must stand: ` in workers of 2 on one node each`."""
+        shape = self.ground.shape
+        same = f" that share one value of {shape.ask.where.same}" if shape.ask.where.same is not None else ""
+        if shape.worker is not None:
+            return f" in workers of {shape.worker}, each on one node" + (f", on nodes{same}" if same else "")
+        if shape.per_node is not None:
+            return f", {shape.per_node} on each of {shape.least // shape.per_node} nodes{same}"
+        counts = sorted({k for d in self.ground.domains for size, k in d.needs if size == shape.least})
+        if counts == [1]:
+            return " on one node"
+        return f" on {counts[0]} nodes{same}" if counts else same
+
+    def _pieces(self) -> str:
+        """How many workers would stand, where the gang is made of workers."""
+        shape = self.ground.shape
+        worker = shape.worker or shape.per_node
+        same = shape.ask.where.same
+        if same is not None:
+            most, value = max((int(self.free[d.nodes].sum()), d.value or "") for d in self.ground.domains)
+            return f", the most in one {same} is {gpus(most)} in {value}"
+        if worker is None or worker == shape.least:
+            return ""
+        parts = [self.free[d.nodes] for d in self.ground.domains]
+        most = max(int((p // worker if shape.worker else p >= worker).sum()) for p in parts)
+        return f", room for {most} of {shape.least // worker} workers"
+
+    def _protected(self) -> list[Reason]:
+        s, h, rows = self._s, self.aftermath.holdings, self.protected
+        if not rows.size:
+            return []
+        jobs = np.unique(h.job[rows])
+        until = {int(j): self.aftermath.protected_until(int(j)) for j in jobs}
+        order = sorted(until, key=lambda j: (until[j], j))
+        first, enough = until[order[0]], self.earliest_s
+        if len(order) == 1:
+            j = order[0]
+            group = (
+                f" of group {s.tree.ids[s.group[j]]}"
+                if s.group[j] >= 0
+                else ", whose group is not in the tree,"
+            )
+            ends = f"until {stamp_s(first)}" if first < NEVER else "without a known end"
+            message = f"Protected job {s.jobs[j].id}{group} holds {self._amounts(rows)} on nodes it could use {ends}"
+        else:
+            message = (
+                f"{len(order)} protected jobs hold {self._amounts(rows)} on nodes it could use: "
+                f"{listed([s.jobs[j].id for j in order])}, the first until {stamp_s(first)}"
+            )
+        if enough is None:
+            message += "; when enough GPUs for it come out of protection is not known"
+        elif enough > s.now_s and (len(order) > 1 or enough != first):
+            message += f"; enough GPUs for it are out of protection at {stamp_s(enough)}"
+        refs = [s.jobs[j].id for j in order[:10]]
+        if len(order) == 1 and s.group[order[0]] >= 0:
+            refs.append(s.tree.ids[s.group[order[0]]])
+        later = enough is not None and enough > s.now_s
+        return [
+            reason(
+                ReasonCode.PROTECTED_WORK,
+                message + ".",
+                refs,
+                at=instant(enough) if later and enough else None,
+            )
+        ]

@@ -1,0 +1,73 @@
+"""The words of a plan: for every job why, from when on, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from evenhand.entitlement import Entitlement
+from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.impossible import Impossible
+from evenhand.explain.leaving import Leaving
+from evenhand.explain.ranks import Ranks
+from evenhand.explain.running import Running
+from evenhand.explain.waiting import Waiting
+from evenhand.fairness.target import Target
+from evenhand.outcome import Move, Outcome
+from evenhand.program.index import Index
+from evenhand.snapshot import Snapshot
+from evenhand_models import Reason
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a job got what it got: all causes, the main one first.
+
+    Attributes
+    ----------
+    earliest_start_at : of waiting jobs, when enough GPUs of one type are free of protection; None if unknown.
+    cheapest_change : of waiting jobs, one change that would start it; None if none is known.
+    """
+
+    reasons: tuple[Reason, ...]
+    earliest_start_at: datetime | None = None
+    cheapest_change: str | None = None
+
+
+def explain(
+    snapshot: Snapshot,
+    entitlement: Entitlement,
+    target: Target,
+    index: Index,
+    outcome: Outcome,
+    *,
+    after: Mapping[int, tuple[int, ...]] | None = None,
+) -> dict[int, Explanation]:
+    """Explain every job of the state, by job index; equal states and outcomes give equal words.
+
+    Parameters
+    ----------
+    after : leavers that each arrival waits for, if they are decided already (rule A2); else worked out here.
+    """
+    aftermath = Aftermath(snapshot, outcome, after)
+    ranks = Ranks(aftermath, entitlement)
+    waiting = Waiting(aftermath, index, ranks)
+    running = Running(aftermath, entitlement, target, ranks)
+    leaving = Leaving(aftermath, ranks, running)
+    impossible = Impossible(snapshot)
+    by_move: dict[Move, Callable[[int], tuple[Reason, ...]]] = {
+        Move.START: running.start, Move.KEEP: running.keep, Move.MIGRATE: running.migrate,
+        Move.REPAIR: running.migrate, Move.RESIZE: running.resize, Move.PREEMPT: leaving.explain,
+    }  # fmt: skip
+    found: dict[int, Explanation] = {}
+    for j in range(len(snapshot.jobs)):
+        if snapshot.infeasible[j]:
+            found[j] = Explanation(impossible.explain(j))
+        elif snapshot.terminating[j]:
+            found[j] = Explanation(running.terminating(j))
+        elif (move := aftermath.decisions[j].move) is Move.WAIT:
+            found[j] = Explanation(*waiting.explain(j))
+        else:
+            found[j] = Explanation(by_move[move](j))
+    return found

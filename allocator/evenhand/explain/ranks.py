@@ -1,0 +1,109 @@
+"""Who comes before whom: siblings at the first level where two groups part (rules D4, D5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.entitlement import Entitlement, rank_key
+from evenhand.explain.aftermath import Aftermath, FloatArray
+from evenhand.explain.words import number
+from evenhand.shapes import BoolArray, IntArray
+
+SLACK = 1e-6
+"""Charged GPUs that count as none."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """How one group's own jobs see all groups, [G] each.
+
+    first : whether the group's side stands better or is within its entitlement.
+    rival : the sibling on the other side (a group index, or G + index for the own jobs of a group above).
+    mine : the sibling on this side, in the same numbers.
+    """
+
+    first: BoolArray
+    rival: IntArray
+    mine: IntArray
+
+
+class Ranks:
+    """Standing, entitlement and holdings after the plan of groups and of groups' own jobs.
+
+    Sides are numbered 0 to G - 1 for groups with all below, G to 2 G - 1 for the own jobs of a group with child groups.
+    """
+
+    def __init__(self, aftermath: Aftermath, entitlement: Entitlement) -> None:
+        tree = aftermath.snapshot.tree
+        self._tree = tree
+        self.entitlement = entitlement
+        self.groups = len(tree.ids)
+        self.held: FloatArray = np.concatenate([aftermath.held, aftermath.own_held])
+        self.entitled: FloatArray = np.concatenate([entitlement.entitled, entitlement.leaf_entitled])
+        keys = [rank_key(float(entitlement.usage[c]), tree.weight[c]) for c in range(self.groups)]
+        keys += [rank_key(float(entitlement.own_usage[c]), tree.own_weight(c)) for c in range(self.groups)]
+        self._key: FloatArray = np.array([np.inf if last else k for last, k in keys], dtype=np.float64)
+        self._within: BoolArray = (self.held <= self.entitled + SLACK) & (self.entitled > SLACK)
+        depth = max((len(p) for p in tree.path), default=0)
+        self._above: IntArray = np.full((self.groups, depth + 1), -1, dtype=np.int64)
+        for c, path in enumerate(tree.path):
+            self._above[c, : len(path)] = path
+        self._views: dict[int, View] = {}
+
+    def leaf(self, group: int) -> int:
+        """The side that a group's own jobs are."""
+        return group + self.groups if self._tree.children[group] else group
+
+    def view(self, group: int) -> View:
+        """Compare all groups with one group's own jobs, level by level from the top."""
+        if group not in self._views:
+            path = np.array(self._tree.path[group], dtype=np.int64)
+            depth = len(path)
+            parted = self._above[:, :depth] != path[None, :]
+            level = np.where(parted.any(axis=1), parted.argmax(axis=1), depth)
+            other = self._above[np.arange(self.groups), level]
+            extended = np.concatenate([path, [self.leaf(group)]])
+            mine = extended[level]
+            shorter = np.array([len(p) for p in self._tree.path], dtype=np.int64) <= level
+            own = np.arange(self.groups) + self.groups
+            rival = np.where(shorter, own, other)
+            rival[group] = self.leaf(group)
+            mine[group] = self.leaf(group)
+            ids = rival % max(1, self.groups) < mine % max(1, self.groups)
+            ahead = (self._key[rival] < self._key[mine]) | ((self._key[rival] == self._key[mine]) & ids)
+            first = ahead | self._within[rival]
+            first[group] = False
+            self._views[group] = View(first, rival, mine)
+        return self._views[group]
+
+    def order(self, sides: IntArray) -> list[int]:
+        """Sides by standing, then id."""
+        return sorted((int(c) for c in sides), key=lambda c: (self._key[c], c % max(1, self.groups), c))
+
+    def name(self, side: int) -> str:
+        """Return `group A`, `the own jobs of group A`."""
+        if side >= self.groups:
+            return f"the own jobs of group {self._tree.ids[side - self.groups]}"
+        return f"group {self._tree.ids[side]}"
+
+    def ref(self, side: int) -> str:
+        """The id of the group behind a side."""
+        return self._tree.ids[side % self.groups]
+
+    def hours(self, side: int) -> float:
+        """Charged GPU-hours of a side in the window."""
+        e = self.entitlement
+        return float(e.own_usage[side - self.groups] if side >= self.groups else e.usage[side])
+
+    def fares(self, side: int) -> str:
+        """Return `holds 8 of its entitled 12 charged GPUs and stands 1 of 2`."""
+        text = f"holds {number(self.held[side])} of its entitled {number(self.entitled[side])} charged GPUs"
+        return text if side >= self.groups else f"{text} and stands {self.stands(side)}"
+
+    def stands(self, group: int) -> str:
+        """Return `1 of 2`: rank among siblings."""
+        parent = self._tree.parent[group]
+        siblings = self._tree.top if parent < 0 else self._tree.children[parent]
+        return f"{int(self.entitlement.standing[group])} of {len(siblings)}"

@@ -1,0 +1,223 @@
+"""Why a pending job waits: all causes, once for each kind of job (WIRE: every wait carries all its binding causes)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from evenhand.explain.aftermath import PAST, Aftermath
+from evenhand.explain.causes import Physical
+from evenhand.explain.change import Changes
+from evenhand.explain.claims import Claims, Lines
+from evenhand.explain.effort import Effort
+from evenhand.explain.ground import Ground, Shape
+from evenhand.explain.obstacles import Nodes
+from evenhand.explain.ranks import Ranks
+from evenhand.explain.timeline import LimitTimes, Timeline
+from evenhand.explain.words import gpus, instant, listed, named, reason, stamp_s
+from evenhand.program.index import Index, sizes_of
+from evenhand.program.pools import Ask, ask_of
+from evenhand_models import Reason, ReasonCode
+
+
+@dataclass(frozen=True)
+class Kind:
+    """All that decides why a job waits but its place in its group's line."""
+
+    shape: int
+    group: int
+    budgeted: bool
+    level_rank: int
+    reserved_type: int
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Causes of one kind: those before and after the place in line; earliest start and cheapest change."""
+
+    before: tuple[Reason, ...]
+    line: bool
+    beside: tuple[Reason, ...]
+    earliest_start_at: datetime | None
+    cheapest_change: str | None
+
+
+class Waiting:
+    """Explains waits; everything is worked out once per kind."""
+
+    def __init__(self, aftermath: Aftermath, index: Index, ranks: Ranks) -> None:
+        self._a = aftermath
+        s = self._s = aftermath.snapshot
+        self._index = index
+        self._ranks = ranks
+        self._nodes = Nodes(aftermath)
+        self._timelines = {kind: Timeline(aftermath, budgeted=kind) for kind in (True, False)}
+        self._limit_times = LimitTimes(aftermath)
+        self._claims = Claims(aftermath, ranks)
+        self._lines = Lines(aftermath)
+        self._effort = Effort(aftermath, ranks)
+        self._asks: dict[int, Ask] = {j: u.ask for u in index.pending for j in u.jobs}
+        self._shapes: list[Shape] = []
+        self._numbers: dict[Shape, int] = {}
+        self._cached: dict[object, int] = {}
+        self._physical: dict[tuple[int, bool], Physical] = {}
+        self._changes: dict[tuple[int, bool], Changes] = {}
+        self._verdicts: dict[Kind, Verdict] = {}
+        waiting = [j for j, d in aftermath.decisions.items() if s.pending[j] and not d.places]
+        self._wanting = s.fits[waiting].sum(axis=0)
+
+    def explain(self, job: int) -> tuple[tuple[Reason, ...], datetime | None, str | None]:
+        """Reasons, earliest start and cheapest change of a waiting job."""
+        s, d = self._s, self._a.decisions[job]
+        number = self._shape(job)
+        budgeted = bool(s.budgeted[job])
+        kind = Kind(number, int(s.group[job]), budgeted, int(s.level_rank[job]), d.reserved_type)
+        verdict = self._verdicts.get(kind)
+        if verdict is None:
+            verdict = self._verdicts[kind] = self._judge(kind)
+        line = self._lines.reason(job, self._shapes[number].types) if verdict.line else None
+        reasons = (*verdict.before, line, *verdict.beside) if line else (*verdict.before, *verdict.beside)
+        return reasons, verdict.earliest_start_at, verdict.cheapest_change
+
+    def _shape(self, job: int) -> int:
+        """Number of a job's shape."""
+        s, asked = self._s, self._s.jobs[job]
+        ask = self._asks.get(job) or ask_of(s, job)
+        key = (
+            id(ask),
+            asked.gpus,
+            asked.min_gpus,
+            asked.worker_gpus,
+            asked.gpus_per_node,
+            s.fits[job].tobytes(),
+        )
+        found = self._cached.get(key)
+        if found is None:
+            types = tuple(int(t) for t in np.flatnonzero(s.fits[job]))
+            shape = Shape(ask, types, tuple(sizes_of(s, job)), asked.worker_gpus, asked.gpus_per_node)
+            found = self._numbers.setdefault(shape, len(self._shapes))
+            if found == len(self._shapes):
+                self._shapes.append(shape)
+            self._asks[job] = ask
+            self._cached[key] = found
+        return found
+
+    def _physics(self, shape: int, budgeted: bool) -> Physical:
+        key = (shape, budgeted)
+        if key not in self._physical:
+            ground = Ground(self._s, self._index, self._shapes[shape])
+            self._physical[key] = Physical(self._a, self._timelines[budgeted], self._nodes, ground)
+            contested = bool((self._wanting[list(self._shapes[shape].types)] > 1).any())
+            self._changes[key] = Changes(self._s, self._physical[key], self._a.free, contested)
+        return self._physical[key]
+
+    def _judge(self, kind: Kind) -> Verdict:
+        physical = self._physics(kind.shape, kind.budgeted)
+        shape, stand = self._shapes[kind.shape], physical.stand
+        size = stand.size if stand is not None else shape.least
+        blocked = self._claims.limits(kind.group, size)
+        before = self._claims.limit_reasons(blocked, size)
+        if kind.reserved_type >= 0:
+            before.append(self._reserved(kind.reserved_type))
+        before += physical.before
+        free = stand is not None and not blocked
+        first = over = None
+        if stand is None:
+            rate = min(int(self._s.rate_milli[t]) for t in shape.types) / 1000
+            first = self._claims.rivals(kind.group, kind.budgeted, physical)
+            over = self._claims.over(kind.group, shape.least * rate) if kind.budgeted else None
+            before += [r for r in (first, over) if r is not None]
+        elif free:
+            before.append(self._idle(physical))
+        beside = list(physical.beside)
+        if stand is None and not blocked and kind.reserved_type < 0:
+            effort = self._effort.reason(kind.group, kind.budgeted, kind.level_rank, physical)
+            beside = [effort, *beside] if effort is not None else beside
+        earliest = self._earliest(kind, physical, blocked, size)
+        change = self._change(kind, physical, blocked, first is None and over is None, earliest)
+        at = None if earliest is None else instant(earliest)
+        return Verdict(tuple(before), not free, tuple(beside), at, change)
+
+    def _idle(self, physical: Physical) -> Reason:
+        """Free GPUs would hold it: say why they stay idle."""
+        s, stand = self._s, physical.stand
+        assert stand is not None
+        nodes = stand.domain.nodes[physical.free[stand.domain.nodes] > 0]
+        names = [s.nodes[n].name for n in nodes]
+        free = gpus(int(physical.free[nodes].sum()), s.types[stand.domain.gpu_type])
+        where = f"{free} that would hold it stay free on {named('node', names)}"
+        if self._a.optimal:
+            message = f"{where}: its start there would make other groups envy more than it brings."
+            return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, names[:10])
+        message = f"{where}: the search of this round ended before a plan that starts it was found."
+        return reason(ReasonCode.TIME_LIMIT, message, names[:10])
+
+    def _ending(self, gpu_type: int) -> list[int]:
+        """Kept jobs that end within the restart cost, on GPUs of a type (rule O8)."""
+        s, found = self._s, []
+        for j, d in self._a.decisions.items():
+            soon = 0 < s.left_s[j] <= s.policy.restart_cost_s
+            if d.places and d.gpu_type == gpu_type and s.running[j] and not s.hit[j] and soon:
+                found.append(j)
+        return sorted(found, key=lambda j: (float(s.left_s[j]), j))
+
+    def _reserved(self, gpu_type: int) -> Reason:
+        s, jobs = self._s, self._ending(gpu_type)
+        names = [s.jobs[j].id for j in jobs]
+        held = gpus(sum(self._a.decisions[j].gpus for j in jobs), s.types[gpu_type])
+        if not jobs:
+            return reason(ReasonCode.RESERVED_ENDING, f"Ending {s.types[gpu_type]} GPUs are reserved for it.")
+        ends = [f"{s.jobs[j].id} at {stamp_s(s.now_s + float(s.left_s[j]))}" for j in jobs]
+        message = (
+            f"Reserved on {held} that end within the restart cost of {s.policy.restart_cost_s} s, "
+            f"so nothing is preempted for it: {listed(ends)}."
+        )
+        at = instant(s.now_s + float(s.left_s[jobs[-1]]))
+        return reason(ReasonCode.RESERVED_ENDING, message, names[:10], at=at)
+
+    def _earliest(
+        self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], size: int
+    ) -> float | None:
+        """The later of: enough GPUs are free of protection, and limits leave room; seconds since 1970."""
+        found = physical.earliest_s
+        for c, _ in blocked:
+            at = self._limit_times.earliest(c, size)
+            found = None if at is None or found is None else max(found, at)
+        return found
+
+    def _change(
+        self,
+        kind: Kind,
+        physical: Physical,
+        blocked: list[tuple[int, int]],
+        due: bool,
+        earliest: float | None,
+    ) -> str | None:
+        """What would start it: limits raised, and room made."""
+        s = self._s
+        raised = [f"max_gpus of {s.tree.ids[c]} from {s.tree.groups[c].max_gpus} to {n}" for c, n in blocked]
+        limits = f"raise {' and '.join(raised)}" if raised else None
+        if physical.stand is not None:
+            if limits is None and not self._a.optimal:
+                return f"a time_limit_s above {s.policy.time_limit_s:g}"
+            return limits
+        room = self._room(kind, physical, due and not blocked, earliest)
+        if limits is None or room is None:
+            return None if limits is not None else room
+        return f"{limits}, and {room}"
+
+    def _room(self, kind: Kind, physical: Physical, due: bool, earliest: float | None) -> str | None:
+        s, changes = self._s, self._changes[kind.shape, kind.budgeted]
+        waits = earliest is not None and earliest > s.now_s
+        if kind.reserved_type >= 0 and waits and earliest is not None:
+            jobs = self._ending(kind.reserved_type)
+            return f"wait until {stamp_s(earliest)}, when GPUs of {named('job', [s.jobs[j].id for j in jobs])} are free"
+        if due and kind.budgeted and waits and earliest is not None:
+            opened = changes.opened
+            h, rows = self._a.holdings, physical.protected
+            ending = np.unique(h.job[rows[(h.until_s[rows] > PAST) & (h.until_s[rows] <= earliest)]])
+            if opened is None and ending.size:
+                return changes.wait([int(j) for j in ending], earliest)
+        return changes.room

@@ -1,0 +1,77 @@
+"""What a round decides about every job, on which nodes: the currency between greedy, program, audit and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from evenhand.snapshot import Snapshot
+
+Places = tuple[tuple[int, int], ...]
+"""Pairs (node index, GPUs), by node."""
+
+
+class Move(StrEnum):
+    """What happens to a job; finer than the plan's actions where prices differ."""
+
+    START = "start"
+    KEEP = "keep"
+    MIGRATE = "migrate"
+    REPAIR = "repair"
+    RESIZE = "resize"
+    PREEMPT = "preempt"
+    WAIT = "wait"
+
+
+ARRIVALS = frozenset({Move.START, Move.MIGRATE, Move.REPAIR})
+"""Moves that pay a start (rule O5)."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One job's fate: where it ends up, or for a waiting one the type on which ending GPUs are reserved (O8)."""
+
+    move: Move
+    places: Places = ()
+    gpu_type: int = -1
+    reserved_type: int = -1
+
+    @property
+    def gpus(self) -> int:
+        """GPUs the job holds once the plan is applied."""
+        return sum(gpus for _, gpus in self.places)
+
+
+WAITS = Decision(Move.WAIT)
+STOPS = Decision(Move.PREEMPT)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Decisions for all live and orphan jobs, by job index."""
+
+    decisions: Mapping[int, Decision]
+    optimal: bool = False
+    extra: Mapping[str, float] = field(default_factory=dict)
+
+
+def kept(snapshot: Snapshot, job: int) -> Decision:
+    """The decision that leaves a running job as it is."""
+    return Decision(Move.KEEP, snapshot.placement[job], int(snapshot.held_type[job]))
+
+
+def arrivals(snapshot: Snapshot, job: int, decision: Decision) -> dict[int, int]:
+    """GPUs by node that the decision newly takes: all of a start or move, the growth of the rest."""
+    if decision.move in {Move.START, Move.MIGRATE}:
+        return dict(decision.places)
+    before = dict(snapshot.placement[job]) if snapshot.running[job] else {}
+    return {n: g - before.get(n, 0) for n, g in decision.places if g > before.get(n, 0)}
+
+
+def departures(snapshot: Snapshot, job: int, decision: Decision) -> dict[int, int]:
+    """GPUs by node that the decision gives back before its arrivals come."""
+    if not snapshot.running[job]:
+        return {}
+    after = {} if decision.move is Move.MIGRATE else dict(decision.places)
+    return {n: g - after.get(n, 0) for n, g in snapshot.placement[job] if g > after.get(n, 0)}

@@ -1,0 +1,126 @@
+"""Gangs onto nodes: equal workers by best fit, fullest nodes first, so that whole nodes stay free (rule O9)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from evenhand.errors import PlacementError
+from evenhand.outcome import Places
+from evenhand.shapes import IntArray
+from evenhand.snapshot import Snapshot
+
+
+@dataclass
+class Floor:
+    """GPUs left on every node while a plan is laid out.
+
+    free : room less everything kept or already arrived; at_once : what is free before anybody has left.
+    """
+
+    free: list[int]
+    at_once: list[int]
+
+    def take(self, node: int, gpus: int) -> None:
+        """Give GPUs of a node away."""
+        self.free[node] -= gpus
+        self.at_once[node] -= gpus
+
+    def best_fit(self, nodes: Iterable[int], gpus: int) -> int | None:
+        """The fullest node that holds them: free at once before freed by leavers, then by index."""
+        best: tuple[bool, int, int] | None = None
+        for n in nodes:
+            left = self.free[n] - gpus
+            if left >= 0:
+                key = (self.at_once[n] < gpus, left, n)
+                if best is None or key < best:
+                    best = key
+        return None if best is None else best[2]
+
+
+def open_floor(snapshot: Snapshot, stays: Mapping[int, Places]) -> Floor:
+    """The floor once everything that stays is counted; leavers' GPUs are free, but not at once.
+
+    Parameters
+    ----------
+    stays : what running jobs hold on, by job index.
+    """
+    at_once = [int(r) if o else 0 for r, o in zip(snapshot.room, snapshot.opened, strict=True)]
+    free = list(at_once)
+    for j, parts in enumerate(snapshot.placement):
+        for n, gpus in parts:
+            if n >= 0:
+                at_once[n] -= gpus
+        for n, gpus in stays.get(j, ()):
+            free[n] -= gpus
+    return Floor(free, at_once)
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Equal workers of one gang that go to nodes of one pool."""
+
+    job: int
+    worker: int
+    workers: int
+    pool: int
+
+
+def place_workers(
+    floor: Floor, pools: list[IntArray], arrivals: list[Arrival], counted: Mapping[tuple[int, int], Mapping[int, int]]
+) -> dict[int, Counter[int]]:
+    """Place all workers, largest first; returns GPUs by node for each job.
+
+    Parameters
+    ----------
+    counted : workers that the program put on each node, by (pool, size): taken where best fit fails.
+
+    Raises
+    ------
+    PlacementError
+        If the workers do not fit: the program let through what nodes cannot hold.
+    """
+    placed: dict[int, Counter[int]] = defaultdict(Counter)
+    by_pool: dict[int, list[Arrival]] = defaultdict(list)
+    for arrival in arrivals:
+        by_pool[arrival.pool].append(arrival)
+    for pool, wanted in sorted(by_pool.items()):
+        wanted.sort(key=lambda a: -a.worker)
+        nodes = pools[pool].tolist()
+        found = _by_best_fit(floor, nodes, wanted)
+        if found is None:
+            found = _as_counted(pool, wanted, counted)
+        for job, node, gpus in found:
+            placed[job][node] += gpus
+            floor.take(node, gpus)
+    return placed
+
+
+def _by_best_fit(floor: Floor, nodes: list[int], wanted: list[Arrival]) -> list[tuple[int, int, int]] | None:
+    trial = Floor(list(floor.free), list(floor.at_once))
+    found = []
+    for arrival in wanted:
+        for _ in range(arrival.workers):
+            node = trial.best_fit(nodes, arrival.worker)
+            if node is None:
+                return None
+            trial.take(node, arrival.worker)
+            found.append((arrival.job, node, arrival.worker))
+    return found
+
+
+def _as_counted(
+    pool: int, wanted: list[Arrival], counted: Mapping[tuple[int, int], Mapping[int, int]]
+) -> list[tuple[int, int, int]]:
+    left = {key: Counter(dict(nodes)) for key, nodes in counted.items() if key[0] == pool}
+    found = []
+    for arrival in wanted:
+        spots = left.get((pool, arrival.worker), Counter())
+        for _ in range(arrival.workers):
+            node = next((n for n in sorted(spots) if spots[n] > 0), None)
+            if node is None:
+                raise PlacementError(pool, arrival.worker)
+            spots[node] -= 1
+            found.append((arrival.job, node, arrival.worker))
+    return found

@@ -1,0 +1,99 @@
+"""O1 to O3: shortfall against guarantees, inner levels, leaves' aims and owed gangs; all in thousandths of a GPU.
+
+short_c >= a_c - sum of (size rho) x over budgeted jobs below c; short_i >= aim_i - sum of (size r) x over the leaf's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from evenhand.program.linear_model import FREE
+from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight, inner_weight
+from evenhand.program.variables import Program
+from evenhand.snapshot import Snapshot
+from evenhand.subset_sums import largest_sum_not_above
+
+
+def applies(program: Program) -> bool:
+    """Whether any work is budgeted."""
+    return bool(program.snapshot.budgeted.any())
+
+
+def whole_gangs(demands: list[int], entitled: float) -> int:
+    """a_c: the largest sum of charged gangs not above what is entitled (GPUs), in thousandths."""
+    return largest_sum_not_above(np.array(demands, dtype=np.int64), int(np.floor(entitled * 1000 + 1e-3)))
+
+
+def demands_below(snapshot: Snapshot) -> dict[int, list[int]]:
+    """Charged sizes of the budgeted live jobs below each group, thousandths of a GPU."""
+    below: dict[int, list[int]] = defaultdict(list)
+    for j in np.flatnonzero(snapshot.budgeted):
+        for c in snapshot.tree.path[int(snapshot.group[j])]:
+            below[c].append(int(snapshot.demand_milli[j]))
+    return below
+
+
+def add_rows(program: Program) -> None:
+    """Shortfall columns and rows of the tree and the leaves, and the price of owed gangs."""
+    s, model = program.snapshot, program.model
+    tree = s.tree
+    charged: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    useful: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    charged_fixed: dict[int, int] = defaultdict(int)
+    useful_fixed: dict[int, int] = defaultdict(int)
+    owed = frozenset(program.owed)
+    price = round(WEIGHT_LEAF * SCALE)
+
+    def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
+        g = int(s.group[job])
+        charged[g].append((column, gpus * int(s.rate_milli[gpu_type])))
+        useful[g].append((column, gpus * int(s.speed_milli[job, gpu_type])))
+        if job in owed:
+            model.add_cost(column, price * int(s.size[job]))
+
+    for move in program.columns.moves:
+        if s.budgeted[move.unit.job]:
+            count(move.unit.job, move.column, move.gpu_type, move.gpus)
+    for unit, t, column in program.columns.reserved:
+        count(unit.job, column, t, int(s.size[unit.job]))
+    for j in program.fixed:
+        if s.budgeted[j]:
+            g, t = int(s.group[j]), int(s.held_type[j])
+            charged_fixed[g] += int(s.held[j]) * int(s.rate_milli[t])
+            useful_fixed[g] += int(s.held[j]) * s.held_speed_milli(j)
+    model.offset -= price * sum(int(s.size[j]) for j in owed if j not in program.fixed)
+
+    below: dict[int, list[int]] = defaultdict(list)
+    for g in sorted(set(charged) | set(charged_fixed)):
+        for c in tree.path[g]:
+            below[c].append(g)
+    top = max(tree.height, default=0)
+    demands = demands_below(s)
+    for c in range(len(tree.ids)):
+        parts = [part for g in below[c] for part in charged[g]]
+        held = sum(charged_fixed[g] for g in below[c])
+        if tree.groups[c].guaranteed_gpus is not None and program.entitlement.guarantee[c] > 0:
+            need = whole_gangs(demands[c], float(program.entitlement.guarantee[c]))
+            _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top))
+        if tree.children[c]:
+            need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))
+            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]))
+    for i, g in enumerate(program.target.leaves):
+        need = int(program.target.aim_milli[i]) - useful_fixed[int(g)]
+        _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, WEIGHT_LEAF)
+
+
+def _shortfall(program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float) -> None:
+    """short >= need - sum, priced; coefficients clipped at need (a tighter LP, the same integer answers)."""
+    if need <= 0:
+        return
+    model = program.model
+    short = model.column(0, need, -round(weight * SCALE / 1000), lambda: f"short {name}")
+    columns, values = [short], [1]
+    for column, value in parts:
+        if value > 0:
+            columns.append(column)
+            values.append(min(value, need))
+    model.row(columns, values, need, FREE, lambda: name)

@@ -1,0 +1,67 @@
+"""E1: envy beyond one gang, in GPUs of the envied; added only for pairs that a solution has shown to envy.
+
+excess_l (e_i/e_l) >= L_i((e_i/e_l) X_l) - thr_i - big_i, everything in thousandths; L_i as in T3.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.program.linear_model import FREE
+from evenhand.program.prices import SCALE, WEIGHT_ENVY
+from evenhand.program.variables import Program
+
+FINE = 1000
+"""Envy rows are scaled by this once more, so that rounding a coefficient costs a millionth of a GPU."""
+
+
+def applies(program: Program) -> bool:
+    """Whether there are two groups to compare."""
+    return len(program.target.leaves) > 1
+
+
+def largest_gang(program: Program, i: int) -> float:
+    """big_i: the group's largest gang at its best type (GPUs)."""
+    s = program.snapshot
+    mine = np.flatnonzero(s.budgeted & (s.group == program.target.leaves[i]))
+    return float((s.size[mine] * s.speed_milli[mine].max(axis=1)).max()) / 1000.0
+
+
+def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int, int]) -> None:
+    """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
+    s, model, target = program.snapshot, program.model, program.target
+    for i, other in pairs:
+        gi, gl = int(target.leaves[i]), int(target.leaves[other])
+        if other not in columns:
+            columns[other] = model.column(
+                0, s.total_gpus * FINE * 1000, -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
+                lambda g=gl: f"excess[{s.tree.ids[g]}]",  # type: ignore[misc]
+            )  # fmt: skip
+        ratio = float(target.entitled[other] / target.entitled[i])
+        constant, slope = float(target.pi[i] * target.cap[i]), target.values.lever[i]
+        unit = 1000 * FINE
+        right = (constant - largest_gang(program, i)) * ratio * unit
+        terms: dict[int, float] = {columns[other]: 1.0}
+        for m in program.columns.moves:
+            if not s.budgeted[m.unit.job]:
+                continue
+            g = int(s.group[m.unit.job])
+            if g == gl:
+                terms[m.column] = terms.get(m.column, 0.0) - slope[m.gpu_type] * m.gpus * unit
+            elif g == gi:
+                speed = int(s.speed_milli[m.unit.job, m.gpu_type]) / 1000.0
+                terms[m.column] = terms.get(m.column, 0.0) + speed * m.gpus * ratio * unit
+        for unit_, t, column in program.columns.reserved:
+            if int(s.group[unit_.job]) == gi:
+                terms[column] = int(s.speed_milli[unit_.job, t]) / 1000.0 * int(s.size[unit_.job]) * ratio * unit
+        for j in program.fixed:
+            if not s.budgeted[j]:
+                continue
+            if int(s.group[j]) == gl:
+                right += slope[int(s.held_type[j])] * int(s.held[j]) * unit
+            elif int(s.group[j]) == gi:
+                right -= s.held_speed_milli(j) / 1000.0 * int(s.held[j]) * ratio * unit
+        model.row(
+            list(terms), [round(v) for v in terms.values()], round(right), FREE,
+            lambda a=gi, b=gl: f"E1[{s.tree.ids[a]} envies {s.tree.ids[b]}]",  # type: ignore[misc]
+        )  # fmt: skip

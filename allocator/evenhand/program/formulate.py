@@ -1,0 +1,40 @@
+"""From snapshot, entitlement and target to a program: columns first, then one family of rows after the other."""
+
+from __future__ import annotations
+
+from evenhand.entitlement import Entitlement
+from evenhand.fairness.target import Target
+from evenhand.program.constraints import capacity, entitlement, gangs, limits, preemption, protection
+from evenhand.program.index import build_index
+from evenhand.program.linear_model import LinearModel
+from evenhand.program.prices import Prices
+from evenhand.program.variables import Columns, Program, add_columns
+from evenhand.snapshot import Snapshot
+
+NodeCounts = dict[tuple[int, int, int], int]
+"""Columns that count workers of a size on one node, by (pool, size, node)."""
+
+
+def formulate(
+    snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...]
+) -> tuple[Program, NodeCounts]:
+    """Build the round's program; envy rows come later, for pairs that turn out to envy."""
+    program = Program(
+        snapshot=snapshot,
+        entitlement=entitled,
+        target=target,
+        index=build_index(snapshot, owed),
+        owed=owed,
+        prices=Prices(snapshot),
+        model=LinearModel(),
+        columns=Columns(),
+        fixed=protection.fixed_jobs(snapshot),
+    )
+    add_columns(program)
+    counted: NodeCounts = {}
+    if capacity.applies(program):
+        counted = capacity.add_rows(program)
+    for family in (gangs, protection, entitlement, limits, preemption):
+        if family.applies(program):
+            family.add_rows(program)
+    return program, counted

@@ -1,0 +1,108 @@
+"""What each move is worth in goals O4 to O7, and the weights of the ranked goals.
+
+All figures are in GPUs at the job's best type for `lookahead_s`. Scaling to integers happens here and nowhere else:
+one unit is `SCALE` in the solver, so a coefficient is off by less than 0.5e-8 and the objective by that times the moves made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from evenhand.snapshot import Snapshot
+
+SCALE = 160_000_000
+WEIGHT_LEAF = 100.0
+WEIGHT_ENVY = 1 / 16
+PRESENCE = 1 / 16
+PRIORITY = 1 / 2
+AGE_STEP = 1 / 224
+STOP = 1 / 16
+RESIZE = 1 / 256
+
+
+def inner_weight(height: int) -> float:
+    """Weight of a charged GPU short at an inner group of this height (O2)."""
+    return WEIGHT_LEAF * 2.0**height
+
+
+def guarantee_weight(top_height: int) -> float:
+    """Weight of a charged GPU short of a guarantee (O1): above every inner level."""
+    return 2 * WEIGHT_LEAF * 2.0**top_height
+
+
+@dataclass(frozen=True)
+class Worth:
+    """One move's part of the goals: order (O4), work (O5), least change (O6); budgeted or not (O7)."""
+
+    order: float = 0.0
+    work: float = 0.0
+    change: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The sum; every goal has weight 1."""
+        return self.order + self.work + self.change
+
+    def __add__(self, other: Worth) -> Worth:
+        return Worth(self.order + other.order, self.work + other.work, self.change + other.change)
+
+
+class Prices:
+    """Prices of moves under one snapshot (rules O4 to O7)."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._s = snapshot
+        lookahead = float(snapshot.policy.lookahead_s)
+        self._lookahead = lookahead
+        self.started_share = 1.0 - min(1.0, snapshot.policy.restart_cost_s / lookahead)
+        self.epsilon = 1.0 / (64.0 * max(1, snapshot.total_gpus))
+
+    def factor(self, job: int) -> float:
+        """1 for budgeted work, epsilon for unallocated (O7)."""
+        return 1.0 if self._s.budgeted[job] else self.epsilon
+
+    def order(self, job: int, gpus: int) -> float:
+        """O4 for a job that runs on so many GPUs."""
+        s = self._s
+        return gpus * (PRESENCE + PRIORITY * float(s.level[job]) + AGE_STEP * int(s.age_step[job]))
+
+    def runs(self, job: int, gpu_type: int, gpus: int, *, arrives: bool) -> Worth:
+        """A job that holds so many GPUs of a type afterwards: newly there, or kept in place."""
+        s = self._s
+        speed = int(s.speed_milli[job, gpu_type]) / 1000.0 if gpu_type >= 0 else 0.0
+        share = self.started_share
+        if not arrives:
+            share = min(1.0, max(0.0, float(s.left_s[job])) / self._lookahead)
+        return Worth(self.order(job, gpus), gpus * speed * share)
+
+    def lost(self, job: int) -> float:
+        """Work lost by stopping a running job, in GPU-lookaheads (O5)."""
+        s = self._s
+        return int(s.held[job]) * s.held_speed_milli(job) / 1000.0 * float(s.lost_s[job]) / self._lookahead
+
+    def stops(self, job: int) -> Worth:
+        """A preempted job (O5, O6); nothing if its node was lost."""
+        s = self._s
+        if s.hit[job]:
+            return Worth()
+        held = int(s.held[job])
+        work = -self.lost(job)
+        if not s.jobs[job].contract.resumable:
+            work -= held * s.held_speed_milli(job) / 1000.0
+        return Worth(0.0, work, -held * (STOP + PRIORITY * (1.0 - float(s.level[job]))))
+
+    def moves_away(self, job: int) -> Worth:
+        """What leaving its place costs a migrated job, beside the start it pays (a hit job has nothing left to lose)."""
+        return Worth(0.0, -self.lost(job), -STOP * int(self._s.held[job]))
+
+    def resizes(self, gpus_before: int, gpus_after: int) -> Worth:
+        """Growing or shrinking in place."""
+        return Worth(0.0, 0.0, -RESIZE * abs(gpus_after - gpus_before))
+
+    def repairs(self, replaced: int) -> Worth:
+        """Replacing lost GPUs of a hit job."""
+        return Worth(0.0, 0.0, -STOP * replaced)
+
+    def handover(self, level_count: int) -> float:
+        """Credit for a GPU taken over by a higher priority of the same group, across one cut (O4)."""
+        return PRIORITY / (level_count - 1)

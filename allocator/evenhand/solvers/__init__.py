@@ -1,0 +1,1 @@
+"""Doors to the solvers: each heavy dependency has one."""

@@ -1,0 +1,292 @@
+"""The door to HiGHS: linear programs by the simplex method, and mixed-integer ones with a bound.
+
+One thread, one seed, no clock in linear programs: equal input gives equal output. Nothing here knows what a GPU is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+import highspy
+import numpy as np
+import numpy.typing as npt
+
+from evenhand_models import EvenhandError
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+INFINITY = float("inf")
+TOLERANCE = 1e-9
+"""By how much a row, a bound or a reduced cost may be off."""
+
+
+class SolverError(EvenhandError):
+    """The solver broke down: neither an answer nor a limit, or numbers it does not take."""
+
+
+class LpStatus(StrEnum):
+    """How a solve ended."""
+
+    OPTIMAL = "optimal"
+    INFEASIBLE = "infeasible"
+    UNBOUNDED = "unbounded"
+    LIMIT = "limit"
+    """A limit on iterations or time was hit: x is no optimum, and maybe not feasible."""
+
+
+@dataclass(frozen=True, eq=False)
+class LpResult:
+    """Answer of a linear program with c columns and r rows.
+
+    Attributes
+    ----------
+    status : how it ended; the arrays mean something only for `OPTIMAL`.
+    x : values, float [c]; row : row activities, float [r].
+    row_dual, reduced_cost : float [r], float [c]; sign: change of the objective per unit of the bound.
+    iterations : simplex iterations of this solve.
+    """
+
+    status: LpStatus
+    x: FloatArray
+    row: FloatArray
+    objective: float
+    row_dual: FloatArray
+    reduced_cost: FloatArray
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class MipResult:
+    """Answer of a mixed-integer program: the incumbent, if there is one, and a bound on all others.
+
+    Attributes
+    ----------
+    status : `OPTIMAL` within the gap asked for, `LIMIT` if cut short, else `INFEASIBLE` or `UNBOUNDED`.
+    x : the incumbent, None if none was found.
+    bound : no solution is better; minus or plus infinity if nothing is known.
+    """
+
+    status: LpStatus
+    x: FloatArray | None
+    objective: float
+    bound: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows in compressed form: row k holds entries indptr[k] to indptr[k + 1].
+
+    Attributes
+    ----------
+    indptr : int [r + 1]; indices : columns, int [z]; data : coefficients, float [z].
+    lower, upper : bounds, float [r], infinite where there is none.
+    """
+
+    indptr: IntArray
+    indices: IntArray
+    data: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.lower)
+
+    @staticmethod
+    def none() -> Rows:
+        """No rows at all."""
+        empty = np.zeros(0)
+        return Rows(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64), empty, empty, empty)
+
+
+def stack(*parts: Rows) -> Rows:
+    """Put rows under one another."""
+    starts = np.cumsum([0, *(int(p.indptr[-1]) for p in parts)])
+    return Rows(
+        np.concatenate([np.zeros(1, dtype=np.int64), *(p.indptr[1:] + s for p, s in zip(parts, starts, strict=False))]),
+        np.concatenate([p.indices for p in parts]),
+        np.concatenate([p.data for p in parts]),
+        np.concatenate([p.lower for p in parts]),
+        np.concatenate([p.upper for p in parts]),
+    )
+
+
+class LinearProgram:
+    """A linear program that can grow and be solved again from where it stands.
+
+    Parameters
+    ----------
+    cost : float [c]; maximize : sense of the objective.
+    rows : the rows.
+    col_lower, col_upper : bounds of the columns, float [c].
+    """
+
+    def __init__(
+        self, cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, *, maximize: bool
+    ) -> None:
+        self._highs = _quiet()
+        self._pass(_model(cost, rows, col_lower, col_upper, maximize))
+
+    def _pass(self, model: Any) -> None:
+        _checked(self._highs.passModel(model), "the program was refused")
+
+    def add_rows(self, rows: Rows) -> None:
+        """Add rows; the basis stays, so the next solve goes on with the dual simplex method."""
+        if rows.count:
+            _checked(
+                self._highs.addRows(
+                    rows.count, rows.lower, rows.upper, len(rows.data), rows.indptr[:-1].astype(np.int32),
+                    rows.indices.astype(np.int32), rows.data,
+                ),
+                "rows were refused",
+            )  # fmt: skip
+
+    def add_columns(self, cost: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Add columns that stand in no row yet."""
+        count = len(cost)
+        if count:
+            none = np.zeros(0, dtype=np.int32)
+            starts = np.zeros(count, dtype=np.int32)
+            _checked(
+                self._highs.addCols(count, cost, lower, upper, 0, starts, none, np.zeros(0)), "columns were refused"
+            )
+
+    def set_cost(self, cost: FloatArray, *, maximize: bool) -> None:
+        """Change the whole objective."""
+        columns = np.arange(len(cost), dtype=np.int32)
+        _checked(self._highs.changeColsCost(len(cost), columns, cost), "the objective was refused")
+        sense = highspy.ObjSense.kMaximize if maximize else highspy.ObjSense.kMinimize
+        _checked(self._highs.changeObjectiveSense(sense), "the sense was refused")
+
+    def set_columns(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change bounds of some columns."""
+        if len(columns):
+            found = self._highs.changeColsBounds(len(columns), columns.astype(np.int32), lower, upper)
+            _checked(found, "bounds were refused")
+
+    def set_rows(self, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+        """Change bounds of some rows."""
+        for row, low, high in zip(rows, lower, upper, strict=True):
+            _checked(self._highs.changeRowBounds(int(row), float(low), float(high)), "bounds were refused")
+
+    def solve(self, iteration_limit: int | None = None) -> LpResult:
+        """Solve from the present basis.
+
+        Raises
+        ------
+        SolverError
+            If the solver ends with neither an answer nor a limit.
+        """
+        self._highs.setOptionValue("simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit)
+        self._highs.run()
+        status = _status(self._highs, self._highs.getModelStatus())
+        solution, info = self._highs.getSolution(), self._highs.getInfo()
+        return LpResult(
+            status=status,
+            x=np.array(solution.col_value, dtype=np.float64),
+            row=np.array(solution.row_value, dtype=np.float64),
+            objective=float(info.objective_function_value),
+            row_dual=np.array(solution.row_dual, dtype=np.float64),
+            reduced_cost=np.array(solution.col_dual, dtype=np.float64),
+            iterations=int(info.simplex_iteration_count),
+        )
+
+
+_ALL = 2**31 - 1
+
+
+def solve_lp(
+    cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, *, maximize: bool,
+    iteration_limit: int | None = None,
+) -> LpResult:  # fmt: skip
+    """Solve one linear program; a limit comes back as status `LIMIT`.
+
+    Raises
+    ------
+    SolverError
+        If the solver ends with neither an answer nor a limit.
+    """
+    return LinearProgram(cost, rows, col_lower, col_upper, maximize=maximize).solve(iteration_limit)
+
+
+def solve_mip(
+    cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, integrality: npt.NDArray[np.bool_], *,
+    maximize: bool, time_limit_s: float, mip_rel_gap: float = 0.0, start: FloatArray | None = None,
+) -> MipResult:  # fmt: skip
+    """Solve a mixed-integer program; `integrality` says which columns are whole, bool [c].
+
+    Raises
+    ------
+    SolverError
+        If the solver ends with neither an answer nor a limit.
+    """
+    highs = _quiet()
+    model = _model(cost, rows, col_lower, col_upper, maximize)
+    model.integrality_ = [
+        highspy.HighsVarType.kInteger if whole else highspy.HighsVarType.kContinuous for whole in integrality
+    ]
+    highs.setOptionValue("solver", "choose")
+    highs.setOptionValue("time_limit", time_limit_s)
+    highs.setOptionValue("mip_rel_gap", mip_rel_gap)
+    _checked(highs.passModel(model), "the program was refused")
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = start.tolist()
+        highs.setSolution(solution)
+    highs.run()
+    status = _status(highs, highs.getModelStatus())
+    info = highs.getInfo()
+    feasible = int(info.primal_solution_status) == int(highspy.SolutionStatus.kSolutionStatusFeasible)
+    worst = -INFINITY if maximize else INFINITY
+    return MipResult(
+        status=status,
+        x=np.array(highs.getSolution().col_value, dtype=np.float64) if feasible else None,
+        objective=float(info.objective_function_value) if feasible else worst,
+        bound=float(info.mip_dual_bound) if status is not LpStatus.INFEASIBLE else worst,
+    )
+
+
+def _quiet() -> Any:
+    """A silent single-threaded solver with tight tolerances."""
+    highs = highspy.Highs()
+    for name, value in (
+        ("output_flag", False), ("threads", 1), ("parallel", "off"), ("random_seed", 0), ("solver", "simplex"),
+        ("primal_feasibility_tolerance", TOLERANCE), ("dual_feasibility_tolerance", TOLERANCE),
+    ):  # fmt: skip
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def _model(cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, maximize: bool) -> Any:
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = len(cost), rows.count
+    model.col_cost_, model.col_lower_, model.col_upper_ = cost, col_lower, col_upper
+    model.row_lower_, model.row_upper_ = rows.lower, rows.upper
+    model.sense_ = highspy.ObjSense.kMaximize if maximize else highspy.ObjSense.kMinimize
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.num_col_, model.a_matrix_.num_row_ = len(cost), rows.count
+    model.a_matrix_.start_ = rows.indptr.astype(np.int32)
+    model.a_matrix_.index_ = rows.indices.astype(np.int32)
+    model.a_matrix_.value_ = rows.data
+    return model
+
+
+def _checked(status: Any, what: str) -> None:
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS: {what}.")
+
+
+def _status(highs: Any, found: Any) -> LpStatus:
+    kinds = highspy.HighsModelStatus
+    if found in (kinds.kOptimal, kinds.kModelEmpty):
+        return LpStatus.OPTIMAL
+    if found == kinds.kInfeasible:
+        return LpStatus.INFEASIBLE
+    if found in (kinds.kUnbounded, kinds.kUnboundedOrInfeasible):
+        return LpStatus.UNBOUNDED
+    if found in (kinds.kIterationLimit, kinds.kTimeLimit, kinds.kSolutionLimit, kinds.kInterrupt):
+        return LpStatus.LIMIT
+    raise SolverError(f"HiGHS ended with status {highs.modelStatusToString(found)}.")

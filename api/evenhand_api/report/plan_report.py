@@ -1,0 +1,207 @@
+"""A whole plan as tables: what happens, what waits and why, how the groups fare, what is proven."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from evenhand_api.report.certificate import certificate_report
+from evenhand_api.report.groups import group_report
+from evenhand_api.report.text import (
+    duration,
+    heading,
+    instant,
+    names,
+    number,
+    places,
+    plural,
+    table,
+)
+from evenhand_models import Action, Assignment, ClusterState, Job, Plan
+
+T = TypeVar("T")
+
+CHANGES = (Action.PREEMPT, Action.MIGRATE, Action.RESIZE)
+
+
+def plan_report(state: ClusterState, plan: Plan, width: int, rows: int = 20) -> Iterator[RenderableType]:
+    """Yield the sections of the report.
+
+    Parameters
+    ----------
+    state : ClusterState
+        The state the plan answers.
+    plan : Plan
+        The plan.
+    width : int
+        Columns there are, to choose between wide and narrow tables.
+    rows : int
+        Most rows of a list of jobs; 0: all.
+    """
+    jobs = {job.id: job for job in state.jobs}
+    yield from _summary(state, plan)
+    yield from _starts([a for a in plan.assignments if a.action is Action.START], jobs, rows)
+    yield from _changes([a for a in plan.assignments if a.action in CHANGES], jobs, rows)
+    yield from _waits("Waits", [a for a in plan.assignments if a.action is Action.WAIT], state, jobs)
+    yield from _waits(
+        "Can never run here", [a for a in plan.assignments if a.action is Action.INFEASIBLE], state, jobs
+    )
+    yield from _calendar(plan, rows)
+    yield from group_report(state, plan, width)
+    yield from certificate_report(plan)
+    yield from _warnings(plan)
+
+
+def _summary(state: ClusterState, plan: Plan) -> Iterator[RenderableType]:
+    gpus = Counter[str]()
+    for node in state.nodes:
+        gpus[node.gpu_type] += node.gpus
+    held = Counter[str]()
+    for assignment in plan.assignments:
+        if assignment.gpu_type is not None:
+            held[assignment.gpu_type] += assignment.gpus
+    actions = Counter(assignment.action for assignment in plan.assignments)
+    yield Text.assemble((f"Round of {instant(plan.now)}", "bold"), f"  objective {plan.policy.objective}")
+    yield Text(
+        f"{plural(len(state.nodes), 'node')}, {plural(sum(gpus.values()), 'GPU')}: "
+        + (", ".join(f"{name} {held[name]:,} of {gpus[name]:,} given out" for name in sorted(gpus)) or "none")
+    )
+    yield Text(
+        f"{plural(len(plan.assignments), 'job')}: "
+        + (", ".join(f"{actions[action]:,} {action}" for action in Action if actions[action]) or "none")
+    )
+
+
+def _starts(starts: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterator[RenderableType]:
+    if not starts:
+        return
+    yield heading("Starts", _sum(starts))
+    listed = table("job", "group", ("GPUs", "right"), "type", "where", "why")
+    for assignment in _first(starts, rows):
+        group = jobs[assignment.job].group if assignment.job in jobs else ""
+        where = places(assignment.placement)
+        if assignment.after:
+            where += f" once {names(assignment.after)} {'has' if len(assignment.after) == 1 else 'have'} left"
+        listed.add_row(
+            *(Text(cell) for cell in (assignment.job, group)),
+            number(assignment.gpus),
+            Text(assignment.gpu_type or ""),
+            Text(where),
+            Text(_why(assignment)),
+        )
+    yield listed
+    yield from _rest(len(starts), rows)
+
+
+def _changes(changes: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterator[RenderableType]:
+    if not changes:
+        return
+    yield heading("Stops, moves and resizes", _sum(changes))
+    listed = table("job", "group", "what", "from", "to", "why")
+    for assignment in _first(changes, rows):
+        job = jobs.get(assignment.job)
+        what = str(assignment.action)
+        if assignment.action is Action.PREEMPT:
+            what += ", requeued" if assignment.requeue else ", ended"
+        cells = (
+            assignment.job,
+            job.group if job else "",
+            what,
+            places(job.placement) if job else "",
+            places(assignment.placement),
+            _why(assignment),
+        )
+        listed.add_row(*(Text(cell) for cell in cells))
+    yield listed
+    yield from _rest(len(changes), rows)
+
+
+def _waits(
+    title: str, waits: list[Assignment], state: ClusterState, jobs: dict[str, Job]
+) -> Iterator[RenderableType]:
+    """Group by the main cause, so that thousands of waits stay a handful of rows."""
+    if not waits:
+        return
+    causes: dict[str, list[Assignment]] = {}
+    for assignment in waits:
+        causes.setdefault(assignment.reasons[0].code if assignment.reasons else "unexplained", []).append(
+            assignment
+        )
+    yield heading(
+        title, f"{plural(len(waits), 'job')}, by main cause; --explain JOB has all causes of one job"
+    )
+    listed = table(
+        ("cause", "fixed"), ("jobs", "right"), ("GPUs", "right"), "groups", "oldest", "why the oldest"
+    )
+    for cause, members in sorted(causes.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        known = [jobs[a.job] for a in members if a.job in jobs]
+        oldest = min(
+            members, key=lambda a: (jobs[a.job].submitted_at, a.job) if a.job in jobs else (state.now, a.job)
+        )
+        since = (state.now - jobs[oldest.job].submitted_at).total_seconds() if oldest.job in jobs else 0.0
+        groups = Counter(job.group for job in known)
+        listed.add_row(
+            Text(cause),
+            f"{len(members):,}",
+            f"{sum(job.gpus for job in known):,}",
+            Text(names(f"{group} {count:,}" for group, count in groups.most_common())),
+            Text(f"{oldest.job}, {duration(since)}"),
+            Text(_why(oldest)),
+        )
+    yield listed
+
+
+def _calendar(plan: Plan, rows: int) -> Iterator[RenderableType]:
+    if plan.calendar:
+        yield heading("Calendar", "large gangs that wait, and the date each starts by")
+        listed = table("job", "starts by", "on", "nodes held")
+        for entry in sorted(
+            _first(plan.calendar, rows), key=lambda e: (e.latest_start_at is None, e.latest_start_at)
+        ):
+            cells = (entry.job, instant(entry.latest_start_at), entry.gpu_type or "", names(entry.nodes, 6))
+            listed.add_row(*(Text(cell) for cell in cells))
+        yield listed
+        yield from _rest(len(plan.calendar), rows)
+    if plan.unlocks:
+        first = plan.unlocks[0]
+        total = sum(unlock.gpus for unlock in plan.unlocks)
+        yield Text(
+            f"Protection ends next at {instant(first.at)} for {first.gpus:,} {first.gpu_type}, "
+            f"at {instant(plan.unlocks[-1].at)} for the last of {plural(total, 'GPU')}."
+        )
+
+
+def _warnings(plan: Plan) -> Iterator[RenderableType]:
+    if not plan.warnings:
+        return
+    kinds: dict[str, list[str]] = {}
+    for warning in plan.warnings:
+        kinds.setdefault(warning.code, []).append(warning.message)
+    yield heading("Warnings", plural(len(plan.warnings), "oddity", "oddities") + " in the input")
+    listed = table("what", ("times", "right"), "first")
+    for code, messages in sorted(kinds.items(), key=lambda entry: (-len(entry[1]), entry[0])):
+        listed.add_row(Text(code), f"{len(messages):,}", Text(messages[0]))
+    yield listed
+
+
+def _why(assignment: Assignment) -> str:
+    return assignment.reasons[0].message if assignment.reasons else ""
+
+
+def _sum(assignments: list[Assignment]) -> str:
+    gpus = sum(assignment.gpus for assignment in assignments)
+    return plural(len(assignments), "job") + (f", {plural(gpus, 'GPU')}" if gpus else "")
+
+
+def _first(items: Iterable[T], rows: int) -> list[T]:
+    listed = list(items)
+    return listed[:rows] if rows else listed
+
+
+def _rest(count: int, rows: int) -> Iterator[RenderableType]:
+    if rows and count > rows:
+        yield Text(f"and {count - rows:,} more; --rows 0 lists all, --json has everything", style="dim")

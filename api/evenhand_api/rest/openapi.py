@@ -1,0 +1,199 @@
+"""The service's description (OpenAPI 3.1), assembled from the models' own JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+from evenhand_api import __version__
+from evenhand_api.rest.problems import PROBLEM_JSON, Kind
+from evenhand_api.rest.rounds import TINY
+from evenhand_models import json_schema
+
+Node = dict[str, Any]
+
+PROBLEM_SCHEMA: Node = {
+    "type": "object",
+    "title": "Problem",
+    "description": "What went wrong (RFC 9457).",
+    "additionalProperties": False,
+    "required": ["type", "title", "status", "detail", "errors"],
+    "properties": {
+        "type": {
+            "type": "string",
+            "format": "uri-reference",
+            "enum": [kind.type for kind in Kind],
+            "description": "Address on this service that says what the problem means.",
+        },
+        "title": {"type": "string", "description": "The problem in a few words, the same for each type."},
+        "status": {"type": "integer", "minimum": 400, "maximum": 599, "description": "The HTTP status."},
+        "detail": {"type": "string", "description": "What went wrong this time, in a sentence."},
+        "errors": {
+            "type": "array",
+            "description": "All that is wrong with the request; empty where no field is at fault.",
+            "items": {"$ref": "#/components/schemas/ProblemError"},
+        },
+    },
+}
+
+PROBLEM_ERROR_SCHEMA: Node = {
+    "type": "object",
+    "title": "ProblemError",
+    "description": "One thing wrong with the request.",
+    "additionalProperties": False,
+    "required": ["pointer", "message"],
+    "properties": {
+        "pointer": {
+            "type": "string",
+            "description": "JSON pointer (RFC 6901) into the request, empty for the whole of it.",
+        },
+        "message": {"type": "string", "description": "One sentence with the ids and numbers it is about."},
+    },
+}
+
+HEALTH_SCHEMA: Node = {
+    "type": "object",
+    "title": "Health",
+    "description": "The service is alive.",
+    "additionalProperties": False,
+    "required": ["status", "version"],
+    "properties": {
+        "status": {"type": "string", "const": "alive", "description": "Always alive."},
+        "version": {"type": "string", "description": "Version of evenhand."},
+    },
+}
+
+READINESS_SCHEMA: Node = {
+    "type": "object",
+    "title": "Readiness",
+    "description": "The service can solve rounds: a process has loaded the solver and solved a small one.",
+    "additionalProperties": False,
+    "required": ["status", "requests_in_house"],
+    "properties": {
+        "status": {"type": "string", "const": "ready", "description": "Always ready."},
+        "requests_in_house": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "Requests being solved or waiting for a free process now.",
+        },
+    },
+}
+
+
+def openapi_document() -> Node:
+    """Return the whole document: operations, models with every field described, problems."""
+    models = cast("Node", _tidy(json_schema()["$defs"]))
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "evenhand",
+            "version": __version__,
+            "summary": "An even hand over uneven GPUs.",
+            "description": "Who gets which GPUs of a shared cluster: fairly, optimally, with proof. "
+            "Units stand in the names: _s are seconds, _gpu_hours GPU-hours, _at and now RFC 3339 instants "
+            "with an offset. "
+            "A field left out means no limit or unknown.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            "/v1/allocate": {"post": _allocate()},
+            "/healthz": {"get": _healthz()},
+            "/readyz": {"get": _readyz()},
+        },
+        "components": {
+            "schemas": models
+            | {
+                "Problem": PROBLEM_SCHEMA,
+                "ProblemError": PROBLEM_ERROR_SCHEMA,
+                "Health": HEALTH_SCHEMA,
+                "Readiness": READINESS_SCHEMA,
+            }
+        },
+    }
+
+
+def _allocate() -> Node:
+    kinds = [
+        Kind.MALFORMED,
+        Kind.TOO_LARGE,
+        Kind.UNSUPPORTED,
+        Kind.INVALID,
+        Kind.INTERNAL,
+        Kind.OVER_CAPACITY,
+    ]
+    return {
+        "operationId": "allocate",
+        "summary": "Decide one round",
+        "description": "Takes the state of the cluster and, if wanted, a policy; answers with the plan: what "
+        "starts, goes on, moves, stops and waits, why, and what is proven about it. Nothing is kept: the "
+        "same request gets the same plan (its solver timings aside). "
+        "The body may come with Content-Encoding gzip.",
+        "requestBody": {
+            "required": True,
+            "description": "The state, and the policy to decide by.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/AllocateRequest"},
+                    "examples": {"two_groups_one_node": {"value": json.loads(TINY)}},
+                }
+            },
+        },
+        "responses": {"200": _reply("The plan.", "Plan")} | _problems(kinds),
+    }
+
+
+def _healthz() -> Node:
+    return {
+        "operationId": "healthz",
+        "summary": "Is the service alive",
+        "description": "Answers as long as the service accepts requests at all.",
+        "responses": {"200": _reply("It is.", "Health")},
+    }
+
+
+def _readyz() -> Node:
+    return {
+        "operationId": "readyz",
+        "summary": "Is the service ready to solve rounds",
+        "description": "Answers 200 once a process has loaded the solver and solved a small round.",
+        "responses": {"200": _reply("It is.", "Readiness")} | _problems([Kind.NOT_READY]),
+    }
+
+
+def _reply(description: str, schema: str) -> Node:
+    content = {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}}}
+    return {"description": description, "content": content}
+
+
+def _problems(kinds: list[Kind]) -> Node:
+    return {str(kind.status): _problem(kind) for kind in kinds}
+
+
+def _problem(kind: Kind) -> Node:
+    response: Node = {
+        "description": f"{kind.title}. {kind.meaning}",
+        "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if kind.status == 503:
+        response["headers"] = {
+            "Retry-After": {
+                "required": True,
+                "description": "Seconds after which to come back.",
+                "schema": {"type": "integer", "minimum": 1},
+            }
+        }
+    return response
+
+
+def _tidy(node: object) -> object:
+    """Point references at the components and leave out what docstrings say about Python."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy = {key: _tidy(value) for key, value in node.items()}
+    if isinstance(reference := node.get("$ref"), str):
+        tidy["$ref"] = reference.replace("#/$defs/", "#/components/schemas/")
+    if isinstance(said := node.get("description"), str):
+        tidy["description"] = said.split("\n\nRaises\n")[0]
+    return tidy

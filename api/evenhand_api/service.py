@@ -1,0 +1,41 @@
+"""Running the service: the address, the server, the last line."""
+
+from __future__ import annotations
+
+import socket
+
+import uvicorn
+
+from evenhand_api.commands.terminal import Failure, say
+from evenhand_api.rest import create_app
+from evenhand_api.settings import Settings
+
+
+def serve(settings: Settings) -> None:
+    """Serve until a signal ends it; requests that are being solved are answered first.
+
+    Raises
+    ------
+    Failure
+        If the address cannot be had.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        listener = socket.create_server((settings.host, settings.port), family=family, backlog=128)
+    except OSError as reason:
+        raise Failure(
+            f"cannot listen on {settings.host} port {settings.port}: {reason.strerror or reason}; "
+            "--port or EVENHAND_PORT chooses another port."
+        ) from None
+    host, port = listener.getsockname()[:2]
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    say(f"evenhand: serving on http://{address} (documentation at /docs), Ctrl-C ends it")
+    config = uvicorn.Config(
+        create_app(settings),
+        log_level="info",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=max(1, round(settings.max_time_limit_s)),
+    )
+    with listener:
+        uvicorn.Server(config).run([listener])

@@ -1,0 +1,46 @@
+"""One form for equal things: canonical bytes and SHA-256 of states and plans.
+
+The canonical form of a state does not depend on the order of its lists, on the order of keys, on the time
+zone instants were written in, on ``1`` against ``1.0``, or on whether a default was spelled out.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from evenhand_models.cluster import ClusterState
+from evenhand_models.plan import Plan
+
+
+def canonical_state_bytes(state: ClusterState) -> bytes:
+    """Return a state as compact UTF-8 JSON with its lists in the order of their names."""
+    ordered = state.model_copy(
+        update={
+            "gpu_types": tuple(sorted(state.gpu_types, key=lambda item: item.name)),
+            "nodes": tuple(sorted(state.nodes, key=lambda item: item.name)),
+            "groups": tuple(sorted(state.groups, key=lambda item: item.id)),
+            "usage": None if state.usage is None else tuple(sorted(state.usage, key=lambda item: item.group)),
+            "jobs": tuple(sorted(state.jobs, key=lambda item: item.id)),
+        }
+    )
+    return ordered.model_dump_json().encode()
+
+
+def state_hash(state: ClusterState) -> str:
+    """Return the SHA-256 of a state's canonical form, 64 hexadecimal digits."""
+    return sha256(canonical_state_bytes(state)).hexdigest()
+
+
+def canonical_bytes(plan: Plan) -> bytes:
+    """Return a plan as compact UTF-8 JSON without ``solver``: what two rounds are compared by."""
+    return plan.model_dump_json(exclude={"solver"}).encode()
+
+
+def plan_hash(plan: Plan) -> str:
+    """Return the SHA-256 of a plan's canonical bytes, 64 hexadecimal digits."""
+    return sha256(canonical_bytes(plan)).hexdigest()
+
+
+def seal(plan: Plan) -> Plan:
+    """Return the plan with its own hash written into ``solver.plan_hash``."""
+    return plan.model_copy(update={"solver": plan.solver.model_copy(update={"plan_hash": plan_hash(plan)})})

@@ -1,0 +1,1 @@
+"""Judges that try everything, written from docs/model.md alone."""

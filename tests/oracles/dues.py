@@ -1,0 +1,225 @@
+"""Rules D and the constants of T and O, computed the plain way: subsets, breakpoints, augmenting paths."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations
+
+from evenhand_models import Job
+
+from oracles.reading import Reader
+
+Target = dict[str, dict[str, float]]
+"""The fair target: GPUs by type, by the group of the leaf."""
+SLACK = 1e-6
+
+
+@dataclass
+class Due:
+    """What a child of a node is owed; `group` is its id, of an own-jobs child its parent's."""
+
+    group: str
+    own: bool
+    jobs: list[Job]
+    weight: float
+    used: float
+    most: float
+    """Demand cut to the limit, min(D, M)."""
+    floor: float
+    """Guarantee p, after scaling once entitlements are known."""
+    entitled: float = 0.0
+
+    def rank(self) -> tuple[float, str]:
+        """What its standing among siblings is compared by (D5)."""
+        return (self.used / self.weight if self.weight > 0 else math.inf, self.group)
+
+
+class Dues:
+    """Entitlements of groups (`of`) and of leaves (`leaf`, only those there are), by group id."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.jobs = [job for job in reader.jobs if reader.budgeted(job)]
+        self.of: dict[str, Due] = {}
+        self.leaf: dict[str, Due] = {}
+        self._under: dict[str | None, list[Due]] = {}
+        for group in reader.children(None):
+            self._measure(group)
+        self._under[None] = [self.of[g] for g in reader.children(None)]
+        self._split(None, sum(reader.capacity[t] * reader.rate[t] for t in reader.types))
+
+    def below(self, group: str | None) -> list[Job]:
+        """Budgeted live jobs of a group and all below; of None: all."""
+        groups = self.reader.group_of
+        return [j for j in self.jobs if group is None or group in self.reader.lineage(str(groups[j.id]))]
+
+    def flow(self, jobs: list[Job]) -> float:
+        """Most charged GPUs that jobs could hold at once: the least cut over sets of types (D1)."""
+        reader = self.reader
+        cuts = []
+        for n in range(len(reader.types) + 1):
+            for types in combinations(reader.types, n):
+                paid = sum(reader.capacity[t] * reader.rate[t] for t in types)
+                cuts.append(
+                    paid + sum(reader.demand(j) for j in jobs if not set(reader.kinds(j)) <= set(types))
+                )
+        return min(cuts)
+
+    def _measure(self, name: str) -> Due:
+        """Compute demand, limit, guarantee and usage of a group, children first (D1 to D3)."""
+        reader = self.reader
+        group = next(g for g in reader.state.groups if g.id == name)
+        under = [self._measure(child) for child in reader.children(name)]
+        own = [j for j in self.jobs if reader.group_of[j.id] == name]
+        used = sum(due.used for due in under) + reader.used_hours[name]
+        if under and own:
+            weight = sum(due.weight for due in under) / len(under)
+            under.append(Due(name, True, own, weight, reader.used_hours[name], self.flow(own), 0.0))
+        self._under[name] = under
+        jobs = self.below(name)
+        rates = [reader.rate[t] for j in jobs for t in reader.kinds(j)] or [1.0]
+        demand = self.flow(jobs)
+        if under:
+            demand = min(demand, sum(due.most for due in under))
+        limit = math.inf if group.max_gpus is None else group.max_gpus * max(rates)
+        promised = max((group.guaranteed_gpus or 0) * min(rates), sum(due.floor for due in under))
+        most = min(demand, limit)
+        self.of[name] = Due(name, False, jobs, reader.share[name], used, most, min(promised, most))
+        if own or not under:
+            self.leaf[name] = under[-1] if under else self.of[name]
+        return self.of[name]
+
+    def _split(self, name: str | None, amount: float) -> None:
+        """Divide what a node holds among its children (D4)."""
+        hours = self.reader.policy.horizon_s / 3600
+        takers = [due for due in self._under[name] if due.most > 0 and due.weight > 0]
+        promised = sum(due.floor for due in takers)
+        if promised > amount:
+            for due in takers:
+                due.floor = due.entitled = due.floor * amount / promised
+        else:
+            level = self._level(takers, min(amount, sum(due.most for due in takers)), hours)
+            for due in takers:
+                due.entitled = min(max(level * due.weight - due.used / hours, due.floor), due.most)
+        for due in self._under[name]:
+            if not due.own:
+                self._split(due.group, due.entitled)
+
+    @staticmethod
+    def _level(takers: list[Due], amount: float, hours: float) -> float:
+        """Find the lambda at which the clipped lines sum up to the amount: exact, from bend to bend."""
+
+        def total(level: float) -> float:
+            return sum(min(max(level * d.weight - d.used / hours, d.floor), d.most) for d in takers)
+
+        bends = sorted({(end + d.used / hours) / d.weight for d in takers for end in (d.floor, d.most)})
+        for low, high in zip(bends, bends[1:], strict=False):
+            if total(high) >= amount:
+                rise = total(high) - total(low)
+                return low + (high - low) * (amount - total(low)) / rise if rise > 0 else high
+        return bends[-1] if bends else 0.0
+
+    def has_children(self, group: str) -> bool:
+        """Whether a group has child groups."""
+        return bool(self.reader.children(group))
+
+    def height(self, group: str) -> int:
+        """Height of a group in the tree (O2)."""
+        return max((1 + self.height(child) for child in self.reader.children(group)), default=0)
+
+    def reach(self, group: str, amount: float) -> float:
+        """Largest sum of demands below a group that an amount pays for."""
+        return best_sum([self.reader.demand(j) for j in self.below(group)], amount)
+
+    def owed_gangs(self) -> set[str]:
+        """Ids of the gangs owed at some group or at the cluster (O3)."""
+        reader = self.reader
+        waiting: dict[str | None, dict[str, list[Job]]] = {}
+        for job in self.jobs:
+            group = str(reader.group_of[job.id])
+            if reader.demand(job) <= self.leaf[group].entitled + SLACK:
+                continue
+            line = [g for g in reader.lineage(group) if g != group or self.leaf[group].own]
+            at = next((g for g in line if self.of[g].entitled >= reader.demand(job) - SLACK), None)
+            waiting.setdefault(at, {}).setdefault(group, []).append(job)
+        owed = set()
+        for at, gangs in waiting.items():
+            leaves = {str(reader.group_of[j.id]) for j in self.below(at)}
+            first = min(leaves, key=lambda g: self._path(g, at))
+            if first in gangs:
+                owed.add(min(gangs[first], key=lambda j: (-j.priority, j.submitted_at, j.id)).id)
+        return owed
+
+    def _path(self, group: str, at: str | None) -> list[tuple[float, str]]:
+        """Ranks from below a node down to the leaf of a group."""
+        line = self.reader.lineage(group)
+        line = line[: line.index(at)] if at is not None else line
+        path = [self.of[g].rank() for g in reversed(line)]
+        return [*path, self.leaf[group].rank()] if self.leaf[group].own else path
+
+
+def best_sum(sizes: list[float], amount: float) -> float:
+    """Return the largest sum of a subset that is not above an amount, with the slack of the rules."""
+    sums = {0.0}
+    for size in sizes:
+        sums |= {s + size for s in sums if s + size <= amount + SLACK}
+    return max(sums)
+
+
+def drawn(reader: Reader, jobs: list[Job], target: dict[str, float]) -> float:
+    """Return V: the most throughput that jobs could draw from a target if they could be split (T5).
+
+    Augments along the most rewarding path from a job to a type until no path brings anything: exact for transport.
+    """
+    flow = {(j.id, t): 0.0 for j in jobs for t in reader.types}
+    speed = reader.speed
+    left_job = {j.id: float(j.gpus) for j in jobs}
+    left_type = {t: target.get(t, 0.0) for t in reader.types}
+    value = 0.0
+    while True:
+        best, path = 1e-12, None
+        for job, left in left_job.items():
+            if left <= 1e-12:
+                continue
+            gain, back = _paths(reader, job, flow)
+            for t in reader.types:
+                if left_type[t] > 1e-12 and gain.get(t, 0.0) > best:
+                    best, path = gain[t], (job, t, back)
+        if path is None:
+            return value
+        job, last, back = path
+        steps = []
+        at = last
+        while at is not None:
+            via, before = back[at]
+            steps.append((via, at, before))
+            at = before
+        amount = min(
+            left_job[job], left_type[last], *(flow[v, b] for v, _, b in steps if b is not None), math.inf
+        )
+        for via, into, before in steps:
+            flow[via, into] += amount
+            if before is not None:
+                flow[via, before] -= amount
+        left_job[job] -= amount
+        left_type[last] -= amount
+        value += amount * sum(speed[v][i] - (speed[v][b] if b is not None else 0.0) for v, i, b in steps)
+
+
+def _paths(
+    reader: Reader, job: str, flow: dict[tuple[str, str], float]
+) -> tuple[dict[str, float], dict[str, tuple[str, str | None]]]:
+    """Best gain from one job to each type, moving others' GPUs aside: Bellman-Ford over types."""
+    speed = reader.speed
+    gain = {t: speed[job][t] for t in reader.types if speed[job][t] > 0}
+    back: dict[str, tuple[str, str | None]] = dict.fromkeys(gain, (job, None))
+    for _ in reader.types:
+        for (other, t), amount in flow.items():
+            if amount <= 1e-12 or t not in gain:
+                continue
+            for s in reader.types:
+                better = gain[t] - speed[other][t] + speed[other][s]
+                if s != t and speed[other][s] > 0 and better > gain.get(s, -math.inf) + 1e-12:
+                    gain[s], back[s] = better, (other, t)
+    return gain, back

@@ -1,0 +1,289 @@
+"""Every outcome a tiny cluster can have, and the best of them by rules O: nothing is relaxed, nothing is clever.
+
+An outcome picks one move for each job. Moves of a job that are worth the same differ only in where they stand, so the
+search walks over moves and carries along, for each partial pick, the set of all ways in which nodes can be filled by
+it: an outcome exists if one is left in the end. This is exact: worth depends on moves alone.
+
+Rule R1 (nothing is stopped that is not in the way) is not built into the search. If the best outcome, somewhere it
+can stand, leaves room to put a victim back, then putting it back (and dropping what unallocated work moved in, if the
+victim is budgeted) is an outcome too, and where r <= 1 a better one: it gains at least 1/16 (O4) and 1/16 (O6) a GPU,
+and no less than the handover pays (1/2 of lvl in O4, 1/2 of 1 - lvl in O6); it loses at most 1/16 a GPU of new envy.
+Under `throughput_unit: slowest` envy can weigh more than that, so the winner is checked all the same: outcomes are
+taken from the best down until one stands somewhere without breaking R1, and `passed_over` says how many did not.
+Each is looked at where it stands, as R1 speaks of places. U1 is R1 between budgeted victims and unallocated arrivals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+from evenhand_models import ClusterState, Job, Policy
+
+from oracles.dues import Dues, Target, best_sum, drawn
+from oracles.moves import Move, Moves
+from oracles.prices import Column, Prices
+from oracles.reading import Place, Reader
+
+Floats = npt.NDArray[np.float64]
+CAP = 200_000
+GOALS = ("guarantees", "inner_levels", "leaves", "envy", "order", "work", "least_change", "unallocated_use")
+GUARD = 1 << 15
+
+
+class TooManyOutcomes(Exception):
+    """The cluster is not tiny: more outcomes than the cap."""
+
+
+@dataclass
+class Best:
+    """The best outcome: its objective, its goals (weighted), its moves by job, and how many outcomes there were."""
+
+    objective: float
+    goals: dict[str, float]
+    moves: dict[str, Move]
+    outcomes: int
+    passed_over: int
+    spots: dict[str, Place] = field(default_factory=dict)
+
+
+class Enumeration:
+    """The outcomes of one state under one policy, for a given fair target.
+
+    Parameters
+    ----------
+    target : GPUs by type, by the group of each leaf (T4): taken as given, as the plan states it.
+    cap : outcomes at most; more raise TooManyOutcomes.
+    """
+
+    def __init__(self, state: ClusterState, policy: Policy, target: Target, cap: int = CAP) -> None:
+        self.reader = Reader(state, policy)
+        self.dues = Dues(self.reader)
+        self.target = target
+        self.cap = cap
+        self.prices = Prices(self.reader, self.dues)
+        moves = Moves(self.reader)
+        pairs = [(job, moves.of(job)) for job in self.reader.jobs]
+        self.jobs = sorted((p for p in pairs if p[1]), key=lambda p: (p[0].state == "pending", len(p[1])))
+        self._node_shift = {name: 16 * i for i, name in enumerate(self.reader.nodes)}
+
+    def best(self) -> Best:
+        """Try everything and return the best outcome that keeps all rules."""
+        outcomes = list(self._outcomes())
+        picks = np.array(outcomes, dtype=np.int64).reshape(len(outcomes), len(self.jobs))
+        goals = self._goals(self._sums(picks))
+        allowed = np.flatnonzero(goals.pop("allowed"))
+        total = sum(goals.values())
+        order = allowed[np.argsort(-total[allowed], kind="stable")]
+        for passed, row in enumerate(order):
+            moves = [listed[pick] for (_, listed), pick in zip(self.jobs, picks[row], strict=True)]
+            spots = self._standing(moves)
+            if spots is not None:
+                by_job = {job.id: move for (job, _), move in zip(self.jobs, moves, strict=True)}
+                where = {job.id: spot for (job, _), spot in zip(self.jobs, spots, strict=True)}
+                mine = {name: float(goals[name][row]) for name in GOALS}
+                return Best(float(total[row]), mine, by_job, len(allowed), passed, where)
+        raise AssertionError(
+            "no outcome keeps all rules, though keeping everything and starting nothing should"
+        )
+
+    # the search
+    def _fill(self, spot: Place) -> int:
+        return sum(gpus << self._node_shift[name] for name, gpus in spot)
+
+    def _outcomes(self) -> Iterator[tuple[int, ...]]:
+        """Walk over all picks of moves for which some filling of the nodes exists (C1)."""
+        guard = sum(GUARD << shift for shift in self._node_shift.values())
+        start = sum(
+            (GUARD - 1 - self.reader.room(node)) << self._node_shift[name]
+            for name, node in self.reader.nodes.items()
+        )
+        fills = [[[self._fill(spot) for spot in move.spots] for move in moves] for _, moves in self.jobs]
+        found = 0
+
+        def walk(depth: int, ways: set[int], picks: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+            nonlocal found
+            if depth == len(fills):
+                found += 1
+                if found > self.cap:
+                    raise TooManyOutcomes(f"more than {self.cap} outcomes")
+                yield picks
+                return
+            for pick, spots in enumerate(fills[depth]):
+                if spots == [0]:
+                    after = ways
+                else:
+                    after = {full for way in ways for spot in spots if not (full := way + spot) & guard}
+                if after:
+                    yield from walk(depth + 1, after, (*picks, pick))
+
+        return walk(0, {start}, ())
+
+    # worth
+    def _sums(self, picks: npt.NDArray[np.int64]) -> dict[Column, Floats]:
+        """Add up the columns of the moves, one row an outcome."""
+        sums: dict[Column, Floats] = {}
+        for place, (job, moves) in enumerate(self.jobs):
+            rows = [self.prices.row(job, move) for move in moves]
+            for column in {column for row in rows for column in row}:
+                values = np.array([row.get(column, 0.0) for row in rows])[picks[:, place]]
+                sums[column] = sums[column] + values if column in sums else values
+        sums[("none",)] = np.zeros(len(picks))
+        return sums
+
+    def _goals(self, sums: dict[Column, Floats]) -> dict[str, Floats]:
+        """Bend the sums as rules O do; `allowed` says where L1 and O8 hold."""
+        zero = sums[("none",)]
+        goals = {name: sums.get((name,), zero).copy() for name in GOALS}
+        goals["leaves"] += sums.get(("owed",), zero)
+        reader, dues = self.reader, self.dues
+        top = max((dues.height(g) for g in reader.parent), default=0)
+        for group in reader.state.groups:
+            due, held = dues.of[group.id], sums.get(("held", group.id), zero)
+            if group.guaranteed_gpus and due.floor > 0:
+                short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
+                goals["guarantees"] -= 200.0 * 2**top * short
+            if dues.has_children(group.id):
+                short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
+                goals["inner_levels"] -= 100.0 * 2 ** dues.height(group.id) * short
+        for group, aim in self.aims().items():
+            goals["leaves"] -= 100 * np.maximum(aim - sums.get(("thr", group), zero), 0)
+        goals["envy"] -= self._envy(sums) / 16
+        goals["order"] += self._handover(sums)
+        goals["allowed"] = self._allowed(sums)
+        return goals
+
+    def leaves(self) -> list[str]:
+        """Groups whose leaf takes part in T."""
+        return [g for g, due in sorted(self.dues.leaf.items()) if due.entitled > 1e-9]
+
+    def aims(self) -> dict[str, float]:
+        """Throughput each leaf should reach (T5)."""
+        aims = {}
+        for group in self.leaves():
+            jobs = self.dues.leaf[group].jobs
+            most = drawn(self.reader, jobs, self.target.get(group, {}))
+            aims[group] = best_sum([job.gpus * max(self.reader.speed[job.id].values()) for job in jobs], most)
+        return aims
+
+    def _envy(self, sums: dict[Column, Floats]) -> Floats:
+        """E1, summed over the envied."""
+        zero = sums[("none",)]
+        types, leaves = self.reader.types, self.leaves()
+        total = zero.copy()
+        for envied in leaves:
+            has = {t: sums.get(("has", envied, t), zero) for t in types}
+            worst = zero.copy()
+            for envier in leaves:
+                if envier == envied:
+                    continue
+                ratio = self.dues.leaf[envier].entitled / self.dues.leaf[envied].entitled
+                base, slopes, big = self.envy_line(envier)
+                seen = base + sum(slopes[t] * ratio * has[t] for t in types)
+                worst = np.maximum(worst, (seen - sums.get(("thr", envier), zero) - big) / ratio)
+            total += worst
+        return total
+
+    def envy_line(self, group: str) -> tuple[float, dict[str, float], float]:
+        """L of a leaf as base and slopes by type, and its largest job (T1 to T3, E1)."""
+        reader, due = self.reader, self.dues.leaf[group]
+        cap = sum(job.gpus for job in due.jobs)
+        worth = {t: sum(job.gpus * reader.speed[job.id][t] for job in due.jobs) / cap for t in reader.types}
+        share = due.entitled / sum(self.dues.leaf[g].entitled for g in self.leaves())
+        slice_of = {t: share * reader.capacity[t] for t in reader.types if worth[t] > 0}
+        price, left = 0.0, float(cap)
+        if sum(slice_of.values()) > cap + 1e-9:
+            for t in sorted(slice_of, key=lambda t: -worth[t]):
+                if left > 1e-9 and slice_of[t] > 0:
+                    price, left = worth[t], left - slice_of[t]
+        big = max(job.gpus * max(reader.speed[job.id].values()) for job in due.jobs)
+        return price * cap, {t: max(worth[t] - price, 0.0) for t in reader.types}, big
+
+    def _handover(self, sums: dict[Column, Floats]) -> Floats:
+        """O4: higher priorities taking over from lower ones of their leaf."""
+        zero = sums[("none",)]
+        total = zero.copy()
+        for column in sums:
+            if column[0] == "above":
+                group = column[1]
+                job = next(j for j in self.dues.jobs if self.reader.group_of[j.id] == group)
+                levels = len(self.reader.levels(job))
+                below = sums.get(("below", group, column[2]), zero)
+                total += np.minimum(sums[column], below) / 2 / (levels - 1)
+        return total
+
+    def _allowed(self, sums: dict[Column, Floats]) -> npt.NDArray[np.bool_]:
+        """L1 and the capacity of reservations (O8)."""
+        zero = sums[("none",)]
+        allowed = zero == 0
+        for group in self.reader.state.groups:
+            if group.max_gpus is not None:
+                allowed &= sums.get(("limit", group.id), zero) <= self.limit(group.id)
+        for kind in self.reader.types:
+            allowed &= sums.get(("reserved", kind), zero) <= sums.get(("ending", kind), zero)
+        return allowed
+
+    def limit(self, group: str) -> int:
+        """GPUs a limited group may hold (L1)."""
+        most = next(g.max_gpus for g in self.reader.state.groups if g.id == group) or 0
+        pinned = sum(
+            job.placed_gpus for job, _ in self.jobs if self.reader.pinned(job) and self._is_in(job, group)
+        )
+        return max(most, pinned)
+
+    def _is_in(self, job: Job, group: str) -> bool:
+        mine = self.reader.group_of[job.id]
+        return mine is not None and group in self.reader.lineage(mine)
+
+    # R1
+    def _standing(self, moves: list[Move]) -> list[Place] | None:
+        """Find places for a pick of moves under which every victim was in the way; None if there are none."""
+        chosen: list[Place] = []
+        used: dict[str, int] = dict.fromkeys(self.reader.nodes, 0)
+
+        def walk(depth: int) -> bool:
+            if depth == len(moves):
+                return self._keeps_r1(moves, chosen)
+            for spot in moves[depth].spots:
+                if all(used[n] + g <= self.reader.room(self.reader.nodes[n]) for n, g in spot):
+                    for n, g in spot:
+                        used[n] += g
+                    chosen.append(spot)
+                    if walk(depth + 1):
+                        return True
+                    chosen.pop()
+                    for n, g in spot:
+                        used[n] -= g
+            return False
+
+        return chosen if walk(0) else None
+
+    def _keeps_r1(self, moves: list[Move], spots: list[Place]) -> bool:
+        victims = [
+            job
+            for (job, _), move in zip(self.jobs, moves, strict=True)
+            if move.what == "preempt" and not self.reader.hit(job)
+        ]
+        return all(self._in_the_way(victim, moves, spots) for victim in victims)
+
+    def _in_the_way(self, victim: Job, moves: list[Move], spots: list[Place]) -> bool:
+        """Whether putting a victim back would overfill a node or break a limit (R1)."""
+        reader = self.reader
+        used = dict.fromkeys(reader.nodes, 0)
+        held = dict.fromkeys(self.prices.limited, 0)
+        for (job, _), move, spot in zip(self.jobs, moves, spots, strict=True):
+            before = (
+                {p.node: p.gpus for p in job.placement} if move.what in ("keep", "resize", "repair") else {}
+            )
+            counts = not reader.budgeted(victim) or reader.budgeted(job) or move.what == "orphan"
+            stays = {n: g if counts or move.what == "orphan" else min(g, before.get(n, 0)) for n, g in spot}
+            for node, gpus in stays.items():
+                used[node] += gpus
+            for group in held:
+                held[group] += sum(stays.values()) if self._is_in(job, group) else 0
+        full = any(used[p.node] + p.gpus > reader.room(reader.nodes[p.node]) for p in victim.placement)
+        return full or any(
+            self._is_in(victim, g) and held[g] + victim.placed_gpus > self.limit(g) for g in held
+        )
