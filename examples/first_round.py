@@ -5,6 +5,7 @@ Serves until Ctrl-C; with --once, or where standard input is no terminal, it end
 
 import argparse
 import gzip
+import json
 import os
 import socket
 import subprocess
@@ -36,16 +37,19 @@ def free_port(wished: int) -> int:
 
 def wait_until_ready(url: str, service: "subprocess.Popen[bytes]", timeout_s: float = 120.0) -> None:
     """Wait until the service has loaded its solver and solved a first, tiny round."""
-    end = time.monotonic() + timeout_s
+    end, said = time.monotonic() + timeout_s, "nothing"
     while time.monotonic() < end:
         if service.poll() is not None:
             raise SystemExit(f"the service ended with code {service.returncode}")
         try:
             with urllib.request.urlopen(f"{url}/readyz", timeout=5):
                 return
-        except (urllib.error.URLError, OSError):
-            time.sleep(0.2)
-    raise SystemExit("the service did not become ready")
+        except urllib.error.HTTPError as not_yet:
+            said = json.loads(not_yet.read())["detail"]
+        except (urllib.error.URLError, OSError) as reason:
+            said = str(reason)
+        time.sleep(0.2)
+    raise SystemExit(f"the service did not become ready: {said}")
 
 
 def show_a_round(url: str, path: Path) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places
-from evenhand.program.constraints.entitlement import demands_below, whole_gangs
+from evenhand.program.constraints.entitlement import GRAIN, demands_below, grains, whole_gangs
 from evenhand.program.prices import (
     WEIGHT_ENVY,
     WEIGHT_LEAF,
@@ -31,13 +31,15 @@ class Standing:
     """What a plan gives: to every group by type (budgeted, unallocated), and throughput of every leaf.
 
     allocated, unallocated : GPUs by group's own jobs and type, int [G, T]; throughput : of the group's own budgeted jobs,
-    [G]; reserved ones count in `counted_charged` and `counted_throughput` only (rule O8).
+    [G]; reserved ones count in the three last only (rule O8): charged GPUs and throughput in grains as GPUs, as O1 to O3
+    count them, and exact throughput.
     """
 
     allocated: npt.NDArray[np.int64]
     unallocated: npt.NDArray[np.int64]
     throughput: FloatArray
     counted_charged: FloatArray
+    counted_useful: FloatArray
     counted_throughput: FloatArray
 
 
@@ -46,13 +48,14 @@ def standing(snapshot: Snapshot, outcome: Outcome) -> Standing:
     s = snapshot
     shape = (len(s.tree.ids), len(s.types))
     allocated, unallocated = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    useful, charged, counted = np.zeros(shape[0]), np.zeros(shape[0]), np.zeros(shape[0])
+    useful, charged, grained, counted = (np.zeros(shape[0]) for _ in range(4))
     for j, d in sorted(outcome.decisions.items()):
         g = int(s.group[j])
         if g < 0:
             continue
         if d.reserved_type >= 0:
-            charged[g] += int(s.size[j]) * int(s.rate_milli[d.reserved_type]) / 1000
+            charged[g] += grains(int(s.size[j]) * int(s.rate_milli[d.reserved_type])) / GRAIN
+            grained[g] += grains(int(s.size[j]) * int(s.speed_milli[j, d.reserved_type])) / GRAIN
             counted[g] += int(s.size[j]) * int(s.speed_milli[j, d.reserved_type]) / 1000
         if not d.places:
             continue
@@ -63,8 +66,9 @@ def standing(snapshot: Snapshot, outcome: Outcome) -> Standing:
         gain = d.gpus * int(s.speed_milli[j, d.gpu_type]) / 1000
         useful[g] += gain
         counted[g] += gain
-        charged[g] += d.gpus * int(s.rate_milli[d.gpu_type]) / 1000
-    return Standing(allocated, unallocated, useful, charged, counted)
+        charged[g] += grains(d.gpus * int(s.rate_milli[d.gpu_type])) / GRAIN
+        grained[g] += grains(d.gpus * int(s.speed_milli[j, d.gpu_type])) / GRAIN
+    return Standing(allocated, unallocated, useful, charged, grained, counted)
 
 
 @dataclass(frozen=True)
@@ -104,13 +108,13 @@ def shortfalls(
     guarantees = inner = leaves = 0.0
     for c in range(len(tree.ids)):
         if tree.groups[c].guaranteed_gpus is not None and entitled.guarantee[c] > 0:
-            need = whole_gangs(demands[c], float(entitled.guarantee[c])) / 1000
+            need = whole_gangs(demands[c], float(entitled.guarantee[c])) / GRAIN
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
-            need = whole_gangs(demands[c], float(entitled.entitled[c])) / 1000
+            need = whole_gangs(demands[c], float(entitled.entitled[c])) / GRAIN
             inner += inner_weight(tree.height[c]) * max(0.0, need - held[c])
     for i, g in enumerate(target.leaves):
-        leaves += WEIGHT_LEAF * max(0.0, int(target.aim_milli[i]) / 1000 - got.counted_throughput[int(g)])
+        leaves += WEIGHT_LEAF * max(0.0, grains(int(target.aim_milli[i])) / GRAIN - got.counted_useful[int(g)])
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:

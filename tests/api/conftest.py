@@ -49,11 +49,13 @@ def service() -> Iterator[str]:
     command = [sys.executable, "-m", "evenhand_api.cli", "serve", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), cwd=ROOT) as process:
         assert process.stderr is not None
-        url = process.stderr.readline().split("serving on ")[1].split()[0]
-        wait_until_ready(url, process)
-        yield url
-        process.terminate()
-        process.stderr.read()
+        try:
+            url = process.stderr.readline().split("serving on ")[1].split()[0]
+            wait_until_ready(url, process)
+            yield url
+        finally:
+            process.terminate()
+            process.stderr.read()
         assert process.wait(20) in {0, -15}
 
 

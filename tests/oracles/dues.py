@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
-from evenhand_models import Job
-
+from evenhand_models import ClusterState, Job, Plan
 from oracles.reading import Reader
 
 Target = dict[str, dict[str, float]]
@@ -114,7 +113,7 @@ class Dues:
             return sum(min(max(level * d.weight - d.used / hours, d.floor), d.most) for d in takers)
 
         bends = sorted({(end + d.used / hours) / d.weight for d in takers for end in (d.floor, d.most)})
-        for low, high in zip(bends, bends[1:], strict=False):
+        for low, high in pairwise(bends):
             if total(high) >= amount:
                 rise = total(high) - total(low)
                 return low + (high - low) * (amount - total(low)) / rise if rise > 0 else high
@@ -159,6 +158,18 @@ class Dues:
         return [*path, self.leaf[group].rank()] if self.leaf[group].own else path
 
 
+def stated_target(state: ClusterState, plan: Plan) -> Target:
+    """Return the target a plan states for each leaf: a group's row less the rows of its child groups."""
+    said = {row.group: row.target for row in plan.groups}
+    target = {group: dict(bundle) for group, bundle in said.items()}
+    for group in state.groups:
+        if group.parent is not None:
+            for kind, gpus in said[group.id].items():
+                above = target[group.parent]
+                above[kind] = max(0.0, above.get(kind, 0.0) - gpus)
+    return target
+
+
 def best_sum(sizes: list[float], amount: float) -> float:
     """Return the largest sum of a subset that is not above an amount, with the slack of the rules."""
     sums = {0.0}
@@ -170,7 +181,7 @@ def best_sum(sizes: list[float], amount: float) -> float:
 def drawn(reader: Reader, jobs: list[Job], target: dict[str, float]) -> float:
     """Return V: the most throughput that jobs could draw from a target if they could be split (T5).
 
-    Augments along the most rewarding path from a job to a type until no path brings anything: exact for transport.
+    Augments along the most rewarding path from a job to a type until none brings anything: exact.
     """
     flow = {(j.id, t): 0.0 for j in jobs for t in reader.types}
     speed = reader.speed

@@ -1,16 +1,18 @@
-"""Every outcome a tiny cluster can have, and the best of them by rules O: nothing is relaxed, nothing is clever.
+"""Every outcome a tiny cluster can have, and the best of them by rules O: nothing relaxed, nothing clever.
 
-An outcome picks one move for each job. Moves of a job that are worth the same differ only in where they stand, so the
-search walks over moves and carries along, for each partial pick, the set of all ways in which nodes can be filled by
-it: an outcome exists if one is left in the end. This is exact: worth depends on moves alone.
+An outcome picks one move for each job. Moves of a job that are worth the same differ only in where they
+stand, so the search walks over moves and carries along, for each partial pick, the set of all ways in
+which it can fill the nodes: an outcome exists if one is left in the end. This is exact, as worth depends
+on moves alone.
 
-Rule R1 (nothing is stopped that is not in the way) is not built into the search. If the best outcome, somewhere it
-can stand, leaves room to put a victim back, then putting it back (and dropping what unallocated work moved in, if the
-victim is budgeted) is an outcome too, and where r <= 1 a better one: it gains at least 1/16 (O4) and 1/16 (O6) a GPU,
-and no less than the handover pays (1/2 of lvl in O4, 1/2 of 1 - lvl in O6); it loses at most 1/16 a GPU of new envy.
-Under `throughput_unit: slowest` envy can weigh more than that, so the winner is checked all the same: outcomes are
-taken from the best down until one stands somewhere without breaking R1, and `passed_over` says how many did not.
-Each is looked at where it stands, as R1 speaks of places. U1 is R1 between budgeted victims and unallocated arrivals.
+Rule R1 (nothing is stopped that is not in the way) is not built into the search. If the best outcome,
+somewhere it can stand, leaves room to put a victim back, then putting it back (and dropping what
+unallocated work moved in, if the victim is budgeted) is an outcome too, and where r <= 1 a better one: it
+gains at least 1/16 (O4) and 1/16 (O6) a GPU, and no less than the handover pays (1/2 of lvl in O4, 1/2 of
+1 - lvl in O6); it loses at most 1/16 a GPU of new envy. Under `throughput_unit: slowest` r may be above 1
+and envy weigh more, so the winner is checked all the same: outcomes are taken from the best down until
+one can stand somewhere without breaking R1, and `passed_over` says how many could not. U1 is R1 between
+budgeted victims and unallocated arrivals.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
-from evenhand_models import ClusterState, Job, Policy
 
+from evenhand_models import ClusterState, Job, Policy
 from oracles.dues import Dues, Target, best_sum, drawn
 from oracles.moves import Move, Moves
 from oracles.prices import Column, Prices
@@ -39,7 +41,7 @@ class TooManyOutcomes(Exception):
 
 @dataclass
 class Best:
-    """The best outcome: its objective, its goals (weighted), its moves by job, and how many outcomes there were."""
+    """The best outcome: its weighted goals, its moves and places by job, and how many outcomes there were."""
 
     objective: float
     goals: dict[str, float]
@@ -71,9 +73,8 @@ class Enumeration:
 
     def best(self) -> Best:
         """Try everything and return the best outcome that keeps all rules."""
-        outcomes = list(self._outcomes())
-        picks = np.array(outcomes, dtype=np.int64).reshape(len(outcomes), len(self.jobs))
-        goals = self._goals(self._sums(picks))
+        picks = self.picks()
+        goals = self.goals(picks)
         allowed = np.flatnonzero(goals.pop("allowed"))
         total = sum(goals.values())
         order = allowed[np.argsort(-total[allowed], kind="stable")]
@@ -88,6 +89,15 @@ class Enumeration:
         raise AssertionError(
             "no outcome keeps all rules, though keeping everything and starting nothing should"
         )
+
+    def picks(self) -> npt.NDArray[np.int64]:
+        """Return all outcomes of C1, one a row: the place of the move in the list of each job."""
+        outcomes = list(self._outcomes())
+        return np.array(outcomes, dtype=np.int64).reshape(len(outcomes), len(self.jobs))
+
+    def goals(self, picks: npt.NDArray[np.int64]) -> dict[str, Floats]:
+        """Return the weighted goals of outcomes, and under `allowed` whether L1 and O8 hold."""
+        return self._goals(self._sums(picks))
 
     # the search
     def _fill(self, spot: Place) -> int:
@@ -142,7 +152,7 @@ class Enumeration:
         top = max((dues.height(g) for g in reader.parent), default=0)
         for group in reader.state.groups:
             due, held = dues.of[group.id], sums.get(("held", group.id), zero)
-            if group.guaranteed_gpus and due.floor > 0:
+            if group.guaranteed_gpus is not None and due.floor > 0:
                 short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
                 goals["guarantees"] -= 200.0 * 2**top * short
             if dues.has_children(group.id):
@@ -205,13 +215,13 @@ class Enumeration:
         """O4: higher priorities taking over from lower ones of their leaf."""
         zero = sums[("none",)]
         total = zero.copy()
-        for column in sums:
+        for column, above in sums.items():
             if column[0] == "above":
                 group = column[1]
                 job = next(j for j in self.dues.jobs if self.reader.group_of[j.id] == group)
                 levels = len(self.reader.levels(job))
                 below = sums.get(("below", group, column[2]), zero)
-                total += np.minimum(sums[column], below) / 2 / (levels - 1)
+                total += np.minimum(above, below) / 2 / (levels - 1)
         return total
 
     def _allowed(self, sums: dict[Column, Floats]) -> npt.NDArray[np.bool_]:

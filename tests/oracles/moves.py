@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import product
 
 from evenhand_models import Job, Node
-
 from oracles.reading import Place, Reader
 
 
@@ -15,8 +14,8 @@ from oracles.reading import Place, Reader
 class Move:
     """One thing that may happen to a job; all its `spots` are worth the same.
 
-    `what` is wait, reserve, start, keep, resize, migrate, repair, preempt or orphan. `gpus` it holds afterwards (of a
-    reservation: that it will hold), `changed` are grown, shrunk or replaced.
+    `what` is wait, reserve, start, keep, resize, migrate, repair, preempt or orphan. `gpus` are held
+    afterwards (of a reservation: some day), `changed` are grown, shrunk or replaced.
     """
 
     what: str
@@ -60,7 +59,7 @@ class Moves:
         here, kind, held = _place(job), reader.kind_held(job), job.placed_gpus
         known = all(node in reader.nodes for node, _ in here)
         yield Move("keep", kind, held, 0, (here,) if known else ())
-        if job.min_gpus is not None and kind is not None and known:
+        if job.min_gpus is not None and kind is not None and not reader.hit(job):
             for size in self.sizes(job):
                 if size > held:
                     yield Move("resize", kind, size, size - held, tuple(self._grown(job, kind, size)))

@@ -1,11 +1,10 @@
-"""What a move is worth by itself, and what it adds to the sums that rules O bend: linear columns, one row a move."""
+"""What a move is worth by itself, and what it adds to the sums that rules O bend: one row a move."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from evenhand_models import Job
-
 from oracles.dues import Dues
 from oracles.moves import Move
 from oracles.reading import Reader

@@ -131,7 +131,7 @@ def _names(reading: Reading) -> set[str]:
 
 
 def check_protection_dates(reading: Reading, plan: Plan) -> Iterator[Finding]:
-    """Check every `protected_until_at` (S2, S10): the start, or the last one while it protects, plus `c_j`."""
+    """Check every `protected_until_at` (S2, S10): the start, or the last while it protects, plus `c_j`."""
     for answer in plan.assignments:
         job = reading.jobs[answer.job]
         if job.orphan:

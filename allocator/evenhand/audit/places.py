@@ -70,6 +70,8 @@ def check_gangs(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding
                 yield Finding(
                     "G4", f"job {name!r} is resized, but neither only grows nor only shrinks.", refs
                 )
+            if job.hit:
+                yield Finding("G4", f"job {name!r} lost a node and is resized in place.", refs)
             if job.job.min_gpus is None:
                 yield Finding("G4", f"job {name!r} is resized, but is not elastic.", refs)
             continue

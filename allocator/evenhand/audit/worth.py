@@ -1,7 +1,7 @@
 """O: what a set of decisions is worth, goal by goal, evaluated exactly as the rules say.
 
-Every goal is returned weighted and signed, in the unit of the objective: one GPU at its best type for
-`lookahead_s`. The objective is their sum.
+Goals have the values and weights of A4; the objective is their weighted sum, in GPUs at their best type for
+`lookahead_s`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,18 @@ class Worth:
     Attributes
     ----------
     goals : mapping of str to float
-        Weighted, signed value of each goal, in rank order.
+        Value of each goal, in rank order (A4).
+    weights : mapping of str to float
+        Weight of one unit of each goal in the objective (A4).
     """
 
     goals: Mapping[str, float]
+    weights: Mapping[str, float]
 
     @property
     def total(self) -> float:
         """The objective."""
-        return fsum(self.goals.values())
+        return fsum(value * self.weights[name] for name, value in self.goals.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +94,20 @@ def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions) ->
     counted = tally(reading, decisions)
     below = _below(reading, counted.held)
     order, work, change = _by_jobs(reading, decisions, budgeted=True)
-    unallocated = fsum(_by_jobs(reading, decisions, budgeted=False))
+    use, brought, cost = _by_jobs(reading, decisions, budgeted=False)
     values = (
         _guarantees(reading, dues, below),
         _inner_levels(reading, dues, below),
         _leaves(reading, dues, target, counted, decisions),
-        -envy_excess(reading, target, counted) / 16,
+        envy_excess(reading, target, counted),
         order + _handover(reading, decisions),
         work,
         change,
-        unallocated / (64 * reading.gpus) if reading.gpus else 0.0,
+        use + brought - cost,
     )
-    return Worth(dict(zip(GOALS, values, strict=True)))
+    epsilon = 1 / (64 * reading.gpus) if reading.gpus else 0.0
+    weights = (-1.0, -1.0, -1.0, -1 / 16, 1.0, 1.0, -1.0, epsilon)
+    return Worth(dict(zip(GOALS, values, strict=True)), dict(zip(GOALS, weights, strict=True)))
 
 
 def _below(reading: Reading, own: Mapping[str, int]) -> dict[str, int]:
@@ -121,7 +126,7 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
         for group, within in dues.within_guarantee.items()
         if dues.guarantee[group] > 0
     )
-    return -200.0 * (1 << reading.tree.top) * short / MILLI
+    return 200.0 * (1 << reading.tree.top) * short / MILLI
 
 
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
@@ -129,7 +134,7 @@ def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> floa
     short = sum(
         max(0, within - held[group]) << reading.tree.height[group] for group, within in dues.within.items()
     )
-    return -100.0 * short / MILLI
+    return 100.0 * short / MILLI
 
 
 def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
@@ -137,7 +142,7 @@ def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisi
     short = sum(max(0, aim - counted.throughput.get(group, 0)) for group, aim in target.aim.items())
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
-    return -100.0 * (short / MILLI + missing)
+    return 100.0 * (short / MILLI + missing)
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
@@ -200,13 +205,13 @@ def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
 def _change(job: JobReading, choice: Choice) -> float:
     """O6: what a change costs beyond lost work."""
     if choice.action is Action.RESIZE:
-        return -abs(choice.gpus - job.held_gpus) / 256
+        return abs(choice.gpus - job.held_gpus) / 256
     if job.hit:
-        return -choice.replaced / 16 if choice.action is Action.MIGRATE else 0.0
+        return choice.replaced / 16 if choice.action is Action.MIGRATE else 0.0
     if choice.action is Action.MIGRATE:
-        return -job.held_gpus / 16
+        return job.held_gpus / 16
     if choice.action is Action.PREEMPT:
-        return -job.held_gpus * (1 / 16 + (1 - job.level) / 2)
+        return job.held_gpus * (1 / 16 + (1 - job.level) / 2)
     return 0.0
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.outcome import ARRIVALS, WAITS, Decision, Move, Outcome, arrivals, departures, kept
+from evenhand.outcome import ARRIVALS, WAITS, Decision, Move, Outcome, arrivals, kept
 from evenhand.placement import open_floor
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
@@ -101,7 +101,7 @@ class Aftermath:
         return self.decisions[job]
 
     def protected_until(self, job: int) -> float:
-        """End of a job's protection under the plan, seconds since 1970; `PAST` without, `NEVER` for orphans."""
+        """End of protection under the plan, seconds since 1970; `PAST` without, `NEVER` for orphans."""
         s, d = self.snapshot, self.decisions[job]
         if not d.places:
             return PAST
@@ -147,11 +147,14 @@ class Aftermath:
     @cached_property
     def coming(self) -> dict[int, dict[int, int]]:
         """GPUs newly taken on each node, by job."""
+        s = self.snapshot
         found: dict[int, dict[int, int]] = defaultdict(dict)
         for j, d in sorted(self.decisions.items()):
             if d.places and d.move is not Move.KEEP:
-                for n, count in arrivals(self.snapshot, j, d).items():
-                    found[n][j] = count
+                before = dict(s.placement[j]) if d.move is Move.MIGRATE else {}
+                for n, count in arrivals(s, j, d).items():
+                    if count > before.get(n, 0):
+                        found[n][j] = count - before.get(n, 0)
         return found
 
     @cached_property
@@ -160,9 +163,11 @@ class Aftermath:
         s = self.snapshot
         found: dict[int, list[int]] = defaultdict(list)
         for j in np.flatnonzero(s.running | s.terminating):
-            gone = dict(s.placement[j]) if s.terminating[j] else departures(s, int(j), self.decisions[int(j)])
-            for n in gone:
-                if n >= 0:
+            before = dict(s.placement[j])
+            d = WAITS if s.terminating[j] else self.decisions[int(j)]
+            after = dict(d.places)
+            for n, held in before.items():
+                if n >= 0 and held > after.get(n, 0):
                     found[n].append(int(j))
         return found
 

@@ -6,11 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from evenhand.explain.aftermath import NEVER, PAST, Aftermath
-from evenhand.explain.ground import Ground, Stand
-from evenhand.explain.obstacles import Nodes, Obstacles
+from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.crowd import Crowd
+from evenhand.explain.ground import Stand
+from evenhand.explain.obstacles import Obstacles
 from evenhand.explain.timeline import Timeline
-from evenhand.explain.words import by_type, gpus, instant, listed, reason, stamp_s
+from evenhand.explain.words import by_type, gpus, instant, reason, stamp_s
 from evenhand.shapes import IntArray
 from evenhand_models import Reason, ReasonCode
 
@@ -18,37 +19,22 @@ from evenhand_models import Reason, ReasonCode
 class Physical:
     """The causes that all jobs of one shape and kind share."""
 
-    def __init__(self, aftermath: Aftermath, timeline: Timeline, nodes: Nodes, ground: Ground) -> None:
-        self.aftermath, self.ground = aftermath, ground
+    def __init__(
+        self, aftermath: Aftermath, timeline: Timeline, obstacles: Obstacles, crowd: Crowd, number: int
+    ) -> None:
+        ground = obstacles.ground
+        self.ground, self.crowd, self.number = ground, crowd, number
         self._s = aftermath.snapshot
         self._timeline = timeline
-        self.obstacles = Obstacles(aftermath, nodes, ground)
+        self.obstacles = obstacles
         self.free: IntArray = ground.masked(aftermath.free)
+        self.total_free = int(self.free.sum())
         self.stand: Stand | None = ground.stands(self.free)
 
     @cached_property
     def earliest_s(self) -> float | None:
         """First instant at which enough GPUs are free of protection, seconds since 1970."""
         return self._timeline.earliest(self.ground)
-
-    @cached_property
-    def rows(self) -> IntArray:
-        """Holdings on nodes the gang could use."""
-        return np.flatnonzero(self.ground.usable[self.aftermath.holdings.node])
-
-    @cached_property
-    def protected(self) -> IntArray:
-        """Those that were protected before the plan and stay so."""
-        h = self.aftermath.holdings
-        found: IntArray = self.rows[(h.until_s[self.rows] > PAST) & ~h.new[self.rows]]
-        return found
-
-    @cached_property
-    def open_rows(self) -> IntArray:
-        """The others: past protection, or just arriving."""
-        h = self.aftermath.holdings
-        found: IntArray = self.rows[(h.until_s[self.rows] == PAST) | h.new[self.rows]]
-        return found
 
     @cached_property
     def before(self) -> tuple[Reason, ...]:
@@ -61,12 +47,6 @@ class Physical:
     def beside(self) -> tuple[Reason, ...]:
         """What keeps nodes from helping."""
         return () if self.stand is not None else self.obstacles.reasons
-
-    def _amounts(self, rows: IntArray) -> str:
-        """GPUs by type in some holdings: `8 h100 and 4 a100`."""
-        h, s = self.aftermath.holdings, self._s
-        sums = np.bincount(s.node_type[h.node[rows]], weights=h.gpus[rows], minlength=len(s.types))
-        return by_type([(s.types[t], float(sums[t])) for t in np.flatnonzero(sums)])
 
     def _room(self) -> Reason:
         s, shape = self._s, self.ground.shape
@@ -109,40 +89,13 @@ class Physical:
         return f", room for {most} of {shape.least // worker} workers"
 
     def _protected(self) -> list[Reason]:
-        s, h, rows = self._s, self.aftermath.holdings, self.protected
-        if not rows.size:
+        crowd, now_s, enough = self.crowd, self._s.now_s, self.earliest_s
+        if not crowd.protected.size:
             return []
-        jobs = np.unique(h.job[rows])
-        until = {int(j): self.aftermath.protected_until(int(j)) for j in jobs}
-        order = sorted(until, key=lambda j: (until[j], j))
-        first, enough = until[order[0]], self.earliest_s
-        if len(order) == 1:
-            j = order[0]
-            group = (
-                f" of group {s.tree.ids[s.group[j]]}"
-                if s.group[j] >= 0
-                else ", whose group is not in the tree,"
-            )
-            ends = f"until {stamp_s(first)}" if first < NEVER else "without a known end"
-            message = f"Protected job {s.jobs[j].id}{group} holds {self._amounts(rows)} on nodes it could use {ends}"
-        else:
-            message = (
-                f"{len(order)} protected jobs hold {self._amounts(rows)} on nodes it could use: "
-                f"{listed([s.jobs[j].id for j in order])}, the first until {stamp_s(first)}"
-            )
+        message, refs = crowd.guarded
         if enough is None:
             message += "; when enough GPUs for it come out of protection is not known"
-        elif enough > s.now_s and (len(order) > 1 or enough != first):
+        elif enough > now_s and (len(crowd.guards) > 1 or enough != crowd.guards[0][1]):
             message += f"; enough GPUs for it are out of protection at {stamp_s(enough)}"
-        refs = [s.jobs[j].id for j in order[:10]]
-        if len(order) == 1 and s.group[order[0]] >= 0:
-            refs.append(s.tree.ids[s.group[order[0]]])
-        later = enough is not None and enough > s.now_s
-        return [
-            reason(
-                ReasonCode.PROTECTED_WORK,
-                message + ".",
-                refs,
-                at=instant(enough) if later and enough else None,
-            )
-        ]
+        at = instant(enough) if enough is not None and enough > now_s else None
+        return [reason(ReasonCode.PROTECTED_WORK, message + ".", refs, at=at)]

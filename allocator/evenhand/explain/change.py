@@ -1,4 +1,4 @@
-"""The smallest change that is easily seen to start a waiting gang; each is tried on the nodes before it is named."""
+"""The smallest change easily seen to start a waiting gang; each is tried on the nodes before it is named."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Changes:
         return None
 
     def _enough(self, idle: Idle) -> list[int]:
-        """Few of the nodes that would together make room, those that bring most first; empty if they would not."""
+        """Few of the nodes that together would make room, those that bring most first; empty if none do."""
         order = np.lexsort((idle.nodes, -idle.brings))
         available, opened = self._p.free.copy(), []
         for i in order[:_MOST_NODES]:
@@ -81,7 +81,8 @@ class Changes:
             return None
         kind = self._s.types[missing.gpu_type]
         names = [self._s.nodes[n].name for n in missing.nodes]
-        return f"{missing.gpus} more free {kind} {'GPU' if missing.gpus == 1 else 'GPUs'} on {named('node', names)}{self._unless}"
+        more = gpus(missing.gpus, kind).replace(" ", " more free ", 1)
+        return f"{more} on {named('node', names)}{self._unless}"
 
     def wait(self, protected: list[int], until_s: float) -> str:
         """Wait for the end of protection of some jobs."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.explain.aftermath import Aftermath
-from evenhand.explain.causes import Physical
+from evenhand.explain.crowd import Crowd
 from evenhand.explain.ranks import SLACK, Ranks
-from evenhand.explain.words import by_type, gpus, listed, named, number, reason
-from evenhand.shapes import IntArray
+from evenhand.explain.words import MOST_NAMED, gpus, listed, named, number, reason
+from evenhand.shapes import BoolArray
 from evenhand_models import Reason, ReasonCode
 
 _MOST_RIVALS = 3
@@ -22,9 +22,11 @@ class Claims:
         self._a = aftermath
         self._s = aftermath.snapshot
         self._ranks = ranks
+        self._rivals: dict[tuple[int, int, bool], Reason | None] = {}
+        self._over: dict[tuple[int, float], Reason | None] = {}
 
     def limits(self, group: int, size: int) -> list[tuple[int, int]]:
-        """Groups whose limit stands against so many more GPUs, the lowest first, and the limit each would need."""
+        """Groups whose limit forbids so many more GPUs, the lowest first, and the limit each would need."""
         tree, found = self._s.tree, []
         for c in reversed(tree.path[group]):
             limit = tree.groups[c].max_gpus
@@ -39,19 +41,25 @@ class Claims:
         tree, found = self._s.tree, []
         for c, needed in blocked:
             limit, name = tree.groups[c].max_gpus or 0, tree.ids[c]
+            change = f"raise max_gpus of {name} from {limit} to {needed}"
             if size > limit:
+                code = ReasonCode.LIMIT_NEVER
                 message = f"Needs {gpus(size)}, more than max_gpus {limit} of group {name} ever allows."
-                change = f"raise max_gpus of {name} from {limit} to {size}"
-                found.append(reason(ReasonCode.LIMIT_NEVER, message, [name], change=change))
             else:
-                held = int(self._a.below[c])
-                message = f"Group {name} holds {held} of at most {gpus(limit)} (max_gpus), and this job needs {size} more."
-                change = f"raise max_gpus of {name} from {limit} to {needed}"
-                found.append(reason(ReasonCode.GROUP_LIMIT, message, [name], change=change))
+                code = ReasonCode.GROUP_LIMIT
+                holds = f"holds {int(self._a.below[c])} of at most {gpus(limit)} (max_gpus)"
+                message = f"Group {name} {holds}, and this job needs {size} more."
+            found.append(reason(code, message, [name], change=change))
         return found
 
     def over(self, group: int, charged: float) -> Reason | None:
         """The lowest group that this job would take above its entitlement, in charged GPUs."""
+        key = (group, charged)
+        if key not in self._over:
+            self._over[key] = self._exceeded(group, charged)
+        return self._over[key]
+
+    def _exceeded(self, group: int, charged: float) -> Reason | None:
         r = self._ranks
         for side in (r.leaf(group), *reversed(self._s.tree.path[group])):
             held, entitled = float(r.held[side]), float(r.entitled[side])
@@ -65,51 +73,46 @@ class Claims:
                 return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, [r.ref(side)])
         return None
 
-    def rivals(self, group: int, budgeted: bool, physical: Physical) -> Reason | None:
+    def rivals(self, group: int, budgeted: bool, crowd: Crowd) -> Reason | None:
         """Groups that come first, with what they hold on nodes the job could use."""
-        s, h, rows = self._s, self._a.holdings, physical.open_rows
-        if not budgeted:
-            return self._allocated(group, rows[s.budgeted[h.job[rows]]])
-        rows = rows[s.budgeted[h.job[rows]]]
-        view = self._ranks.view(group)
-        holder = s.group[h.job[rows]]
-        rows = rows[view.first[holder]]
-        if not rows.size:
+        key = (crowd.number, group, budgeted)
+        if key not in self._rivals:
+            self._rivals[key] = self._ahead_of(group, crowd) if budgeted else self._allocated(group, crowd)
+        return self._rivals[key]
+
+    def _ahead_of(self, group: int, crowd: Crowd) -> Reason | None:
+        view, r = self._ranks.view(group), self._ranks
+        ahead = crowd.groups[view.first[crowd.groups]]
+        if not ahead.size:
             return None
-        r = self._ranks
-        holder = s.group[h.job[rows]]
-        sides = r.order(np.unique(view.rival[holder]))
-        mine = int(view.mine[holder[np.argmax(view.rival[holder] == sides[0])]])
-        told = ", ".join(f"{r.name(c)} {r.fares(c)}" for c in sides[:_MOST_RIVALS])
+        rivals = view.rival[ahead]
+        sides = r.order(set(rivals.tolist()))
+        mine = int(view.mine[ahead[int(np.argmax(rivals == sides[0]))]])
+        told = "; ".join(f"{r.name(c)} {r.fares(c)}" for c in sides[:_MOST_RIVALS])
         rest = len(sides) - _MOST_RIVALS
         if rest > 0:
-            told += f" and {rest} more {'groups come' if rest > 1 else 'group comes'} first"
+            told += f"; and {rest} more {'groups' if rest > 1 else 'group'}"
         message = (
-            f"Work of groups that come first has {self._amounts(rows)} on nodes it could use: "
-            f"{told}; {r.name(mine)} {r.fares(mine)}."
+            f"Work of groups that come first has {crowd.amounts(ahead)} on nodes it could use ({told}), "
+            f"while {r.name(mine)} {r.fares(mine)}."
         )
         return reason(ReasonCode.LOWER_RANK, message, [r.ref(c) for c in (*sides[:_MOST_RIVALS], mine)])
 
-    def _allocated(self, group: int, rows: IntArray) -> Reason | None:
+    def _allocated(self, group: int, crowd: Crowd) -> Reason | None:
         """Rule U1: unallocated work waits for what no allocated work wants."""
-        s, h = self._s, self._a.holdings
-        if not rows.size:
+        tree = self._s.tree
+        if not crowd.groups.size:
             return None
-        holders = [s.tree.ids[g] for g in np.unique(s.group[h.job[rows]])]
-        why = "Unallocated work (min_runtime_s 0)"
-        if not s.tree.claim[group]:
-            why = f"Work of group {s.tree.ids[group]}, which has no claim beside siblings with a share,"
+        holders = [tree.ids[g] for g in crowd.groups]
+        why, refs = "Unallocated work (min_runtime_s 0)", holders[:10]
+        if not tree.claim[group]:
+            why = f"Work of group {tree.ids[group]}, which has no claim beside siblings with a share,"
+            refs = [*refs, tree.ids[group]]
         message = (
             f"{why} comes after allocated work: {named('group', holders)} "
-            f"{'has' if len(holders) == 1 else 'have'} {self._amounts(rows)} on nodes it could use."
+            f"{'has' if len(holders) == 1 else 'have'} {crowd.amounts(crowd.groups)} on nodes it could use."
         )
-        refs = [*holders[:10], *([] if s.tree.claim[group] else [s.tree.ids[group]])]
         return reason(ReasonCode.LOWER_RANK, message, refs)
-
-    def _amounts(self, rows: IntArray) -> str:
-        h, s = self._a.holdings, self._s
-        sums = np.bincount(s.node_type[h.node[rows]], weights=h.gpus[rows], minlength=len(s.types))
-        return by_type([(s.types[t], float(sums[t])) for t in np.flatnonzero(sums)])
 
 
 class Lines:
@@ -118,6 +121,7 @@ class Lines:
     def __init__(self, aftermath: Aftermath) -> None:
         self._s = aftermath.snapshot
         s = self._s
+        self._group, self._budgeted = s.group.tolist(), s.budgeted.tolist()
         self._line: dict[tuple[int, bool], list[int]] = {}
         for j in np.flatnonzero(s.live).tolist():
             d = aftermath.decisions[j]
@@ -129,16 +133,18 @@ class Lines:
         self._runs = {j for j, d in aftermath.decisions.items() if d.places}
         self._ahead: dict[tuple[int, bool, tuple[int, ...]], dict[int, tuple[int, int]]] = {}
         self._first: dict[tuple[int, bool, tuple[int, ...]], list[str]] = {}
+        self._heads: dict[tuple[int, bool, tuple[int, ...]], tuple[tuple[str, ...], str]] = {}
         self._sharing: dict[tuple[int, ...], list[bool]] = {}
 
     def _wants(self, types: tuple[int, ...]) -> list[bool]:
         """Which jobs fit one of the types."""
         if types not in self._sharing:
-            self._sharing[types] = self._s.fits[:, list(types)].any(axis=1, keepdims=True)[:, 0].tolist()
+            chosen: BoolArray = self._s.fits[:, list(types)]
+            self._sharing[types] = [bool(x) for x in chosen.sum(axis=1).tolist()]
         return self._sharing[types]
 
     def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> dict[int, tuple[int, int]]:
-        """For each job of a line, how many before it run and how many wait, counting those that share a type."""
+        """For each job of a line, how many before it run and how many wait, of those that share a type."""
         s, wants = self._s, self._wants(key[2])
         runs, waits, names = 0, 0, []
         found = {}
@@ -152,12 +158,14 @@ class Lines:
                 waits += 1
             names.append(s.jobs[j].id)
         self._first[key] = names
+        head = names[:MOST_NAMED]
+        self._heads[key] = ((*head, s.tree.ids[key[0]]), ", ".join(head))
         return found
 
     def reason(self, job: int, types: tuple[int, ...]) -> Reason | None:
         """Name the jobs of the own group that come before a waiting one and want types it could use."""
         s = self._s
-        key = (int(s.group[job]), bool(s.budgeted[job]), types)
+        key = (self._group[job], self._budgeted[job], types)
         counts = self._ahead.get(key)
         if counts is None:
             counts = self._ahead[key] = self._read(key)
@@ -165,11 +173,14 @@ class Lines:
         ahead = runs + waits
         if not ahead:
             return None
-        names = self._first[key]
-        first = names[:10] if ahead >= 10 else names[:ahead]
-        told = listed(first) if ahead <= 10 else f"{', '.join(first)} and {ahead - 10} more"
-        group = s.tree.ids[s.group[job]]
-        count = f"{ahead} {'job' if ahead == 1 else 'jobs'}"
-        verb = "comes" if ahead == 1 else "come"
-        message = f"{count} of group {group} {verb} first by priority, then age ({runs} running, {waits} waiting): {told}."
-        return Reason(code=ReasonCode.PRIORITY, message=message, refs=(*first, group))
+        names, group = self._first[key], s.tree.ids[key[0]]
+        if ahead > MOST_NAMED:
+            refs, told = self._heads[key]
+            told = f"{told} and {ahead - MOST_NAMED} more"
+        else:
+            refs, told = (*names[:ahead], group), listed(names[:ahead])
+        come = "1 job of group {} comes" if ahead == 1 else f"{ahead} jobs of group {{}} come"
+        message = (
+            f"{come.format(group)} first by priority, then age ({runs} running, {waits} waiting): {told}."
+        )
+        return reason(ReasonCode.PRIORITY, message, refs)

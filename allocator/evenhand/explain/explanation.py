@@ -12,6 +12,7 @@ from evenhand.explain.impossible import Impossible
 from evenhand.explain.leaving import Leaving
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.running import Running
+from evenhand.explain.starting import Fares, Starting
 from evenhand.explain.waiting import Waiting
 from evenhand.fairness.target import Target
 from evenhand.outcome import Move, Outcome
@@ -53,11 +54,13 @@ def explain(
     aftermath = Aftermath(snapshot, outcome, after)
     ranks = Ranks(aftermath, entitlement)
     waiting = Waiting(aftermath, index, ranks)
-    running = Running(aftermath, entitlement, target, ranks)
-    leaving = Leaving(aftermath, ranks, running)
+    fares = Fares(aftermath, target, ranks)
+    starting = Starting(aftermath, entitlement, ranks, fares)
+    running = Running(aftermath, fares)
+    leaving = Leaving(aftermath, ranks)
     impossible = Impossible(snapshot)
     by_move: dict[Move, Callable[[int], tuple[Reason, ...]]] = {
-        Move.START: running.start, Move.KEEP: running.keep, Move.MIGRATE: running.migrate,
+        Move.START: starting.explain, Move.KEEP: running.keep, Move.MIGRATE: running.migrate,
         Move.REPAIR: running.migrate, Move.RESIZE: running.resize, Move.PREEMPT: leaving.explain,
     }  # fmt: skip
     found: dict[int, Explanation] = {}

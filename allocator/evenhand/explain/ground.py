@@ -40,7 +40,7 @@ class Shape:
 class Domain:
     """Nodes of one type that may stand for a gang together, any status.
 
-    `needs` pairs sizes with the nodes each must use; only of gangs that are neither in workers nor so many a node.
+    `needs` pairs sizes with the nodes each must use; empty for gangs in workers or of so many a node.
     """
 
     gpu_type: int
@@ -72,7 +72,7 @@ class Ground:
     Attributes
     ----------
     domains : by type in order, then shared value.
-    eligible : open nodes it could start on, bool [n]; usable : those of them that could ever hold a piece of it.
+    eligible : open nodes it could start on, bool [n]; usable : those that could ever hold a piece of it.
     unit : GPUs that must stand on one node together.
     """
 

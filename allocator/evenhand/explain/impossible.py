@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 
-from evenhand.explain.words import either, gpus, listed, number, reason
+from evenhand.explain.words import either, gpus, listed, reason
 from evenhand.shapes import Filter, filter_of
 from evenhand.snapshot import NO_GROUP, Snapshot
 from evenhand_models import Job, Reason, ReasonCode
@@ -82,7 +81,8 @@ class Impossible:
         if not any(s.sites.domains(filter_of(job), t) for t in types):
             message = f"No {kinds} node carries the label {key} that its nodes must share."
             return reason(ReasonCode.SAME_UNMATCHED, message, change=f"label nodes with {key}")
-        message = f"Needs {gpus(least)} on {kinds} nodes that share one value of {key}; the largest size that would do is {most}."
+        wants = f"Needs {gpus(least)} on {kinds} nodes that share one value of {key}"
+        message = f"{wants}; the largest size that would do is {most}."
         return reason(ReasonCode.SAME_UNMATCHED, message, change=_smaller(job, most))
 
     def _too_large(self, job: Job, types: list[int]) -> Reason:
@@ -97,11 +97,11 @@ class Impossible:
         if piece is not None and piece > widest:
             what = "a worker" if job.worker_gpus else "each node"
             message = (
-                f"Needs {piece} GPUs on one node for {what}; the largest {kinds} node it could use has {widest}, "
-                f"so {widest} is the largest size of one that would do."
+                f"Needs {piece} GPUs on one node for {what}; the largest {kinds} node it could use has "
+                f"{widest}, the largest size of one that would do."
             )
             field = "worker_gpus" if job.worker_gpus else "gpus_per_node"
-            return reason(ReasonCode.GANG_TOO_LARGE, message, change=f"{field} of at most {number(widest)}")
+            return reason(ReasonCode.GANG_TOO_LARGE, message, change=f"{field} of at most {widest}")
         form = ""
         if piece is not None:
             form = f" in workers of {piece}" if job.worker_gpus else f", {piece} on each node"

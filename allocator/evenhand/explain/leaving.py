@@ -1,4 +1,4 @@
-"""Why a running job is preempted: for whom, with what standing on both sides, at what loss (rule R1; case 27)."""
+"""Why a running job is preempted: for whom, with what standing on both sides, at what loss (rule R1)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 
 from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.losses import lost_nodes
 from evenhand.explain.ranks import Ranks
-from evenhand.explain.running import Running, limited_by
 from evenhand.explain.words import gpus, named, number, reason, stamp_s
 from evenhand_models import Reason, ReasonCode
 
@@ -19,11 +19,10 @@ _MOST_GROUPS = 3
 class Leaving:
     """Explains preemptions."""
 
-    def __init__(self, aftermath: Aftermath, ranks: Ranks, running: Running) -> None:
+    def __init__(self, aftermath: Aftermath, ranks: Ranks) -> None:
         self._a = aftermath
         self._s = aftermath.snapshot
         self._ranks = ranks
-        self._running = running
 
     @cached_property
     def _held(self) -> dict[int, int]:
@@ -35,16 +34,25 @@ class Leaving:
                 found[c] += int(s.held[j])
         return found
 
+    def _limited_by(self, job: int) -> tuple[int, int] | None:
+        """The lowest group above a job that held more than its limit before the plan, and its limit."""
+        tree = self._s.tree
+        for c in reversed(tree.path[int(self._s.group[job])]):
+            limit = tree.groups[c].max_gpus
+            if limit is not None and self._held[c] > limit:
+                return c, limit
+        return None
+
     def explain(self, job: int) -> tuple[Reason, ...]:
         """Reasons of a preempted job."""
         s = self._s
         back = "it is requeued" if s.jobs[job].contract.resumable else "it ends, as it cannot resume"
         if s.hit[job]:
-            text, refs = self._running.lost_nodes(job)
+            text, refs = lost_nodes(s, job)
             message = f"{text}, and there is no place for its {gpus(int(s.held[job]))} now: {back}."
             return (reason(ReasonCode.NODE_LOSS, message, refs),)
         found = []
-        limited = limited_by(s, job, self._held)
+        limited = self._limited_by(job)
         guests = self._guests(job)
         if guests:
             found.append(self._for(job, guests, back))
@@ -104,8 +112,18 @@ class Leaving:
             f"{named('Job', names)} {'gets' if len(names) == 1 else 'get'} its {self._gpus(job)} (rule R1): "
             f"{', '.join(sides)}; its {self._side(mine, 'had')}; {ended}, {self._loss(job)} and {back}."
         )
+        if others:
+            message = f"{message[:-1]}{self._parting(mine, others[0])}."
         refs = [*names[:10], *(s.tree.ids[g] for g in others[:_MOST_GROUPS]), s.tree.ids[mine]]
         return reason(ReasonCode.PREEMPTED_FOR, message, refs)
+
+    def _parting(self, mine: int, other: int) -> str:
+        """How the siblings stand where two groups part, unless they are these groups themselves."""
+        view, r = self._ranks.view(mine), self._ranks
+        here, there = int(view.mine[other]), int(view.rival[other])
+        if here == r.leaf(mine) and there == r.leaf(other):
+            return ""
+        return f"; where the two part, {r.name(there)} {r.fares(there)}, and {r.name(here)} {r.fares(here)}"
 
     def _gpus(self, job: int) -> str:
         t = int(self._s.held_type[job])
@@ -127,6 +145,7 @@ class Leaving:
         held = float(self._charged_before[group]) if verb == "had" else float(r.held[side])
         when = "before" if verb == "had" else "after"
         return (
-            f"group {s.tree.ids[group]} {verb} {number(held)} of its entitled {number(r.entitled[side])} charged GPUs "
-            f"{when} this round, used {number(r.hours(side))} charged GPU-hours in the window and stands {r.stands(group)}"
+            f"group {s.tree.ids[group]} {verb} {number(held)} of its entitled {number(r.entitled[side])} "
+            f"charged GPUs {when} this round, used {number(r.hours(side))} charged GPU-hours in the window "
+            f"and stands {r.stands(group)}"
         )

@@ -1,4 +1,4 @@
-"""Nodes that could help a gang and do not: cordoned, down, near maintenance, broken, held by foreign work (rules S3, C1)."""
+"""Nodes that could help a gang and do not: cordoned, down, near maintenance, GPUs lacking (S3, C1)."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Nodes:
         self.down: BoolArray = np.array([k is NodeStatus.DOWN for k in status], dtype=bool).reshape(count)
         ends = [np.inf if n.available_until_at is None else seconds(n.available_until_at) for n in s.nodes]
         self.closing_s: FloatArray = np.array(ends, dtype=np.float64).reshape(count)
+        self.any_closing = bool(np.isfinite(self.closing_s).any())
         self.gpus: IntArray = np.array([n.gpus for n in s.nodes], dtype=np.int64).reshape(count)
         self.foreign: IntArray = np.array([n.foreign_gpus for n in s.nodes], dtype=np.int64).reshape(count)
         self.broken: IntArray = np.array([n.unavailable_gpus for n in s.nodes], dtype=np.int64).reshape(count)
@@ -57,7 +58,7 @@ class Obstacles:
     def __init__(self, aftermath: Aftermath, nodes: Nodes, ground: Ground) -> None:
         self._s = aftermath.snapshot
         self._n = nodes
-        self._ground = ground
+        self.ground = ground
         parts = [d.nodes for d in ground.domains]
         found = np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
         self._near: IntArray = found[nodes.gpus[found] >= ground.unit]
@@ -121,7 +122,7 @@ class Obstacles:
             else:
                 message = (
                     f"{who} open only until maintenance ({when}), sooner than its contract of "
-                    f"{self._ground.shape.ask.stay_s} s would end."
+                    f"{self.ground.shape.ask.stay_s} s would end."
                 )
             found.append(reason(ReasonCode.MAINTENANCE, message, names[:10]))
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +33,7 @@ class View:
 class Ranks:
     """Standing, entitlement and holdings after the plan of groups and of groups' own jobs.
 
-    Sides are numbered 0 to G - 1 for groups with all below, G to 2 G - 1 for the own jobs of a group with child groups.
+    Sides 0 to G - 1 are groups with all below, sides G to 2 G - 1 the own jobs of groups with child groups.
     """
 
     def __init__(self, aftermath: Aftermath, entitlement: Entitlement) -> None:
@@ -51,6 +52,7 @@ class Ranks:
         for c, path in enumerate(tree.path):
             self._above[c, : len(path)] = path
         self._views: dict[int, View] = {}
+        self._fares: dict[int, str] = {}
 
     def leaf(self, group: int) -> int:
         """The side that a group's own jobs are."""
@@ -78,9 +80,9 @@ class Ranks:
             self._views[group] = View(first, rival, mine)
         return self._views[group]
 
-    def order(self, sides: IntArray) -> list[int]:
+    def order(self, sides: Iterable[int]) -> list[int]:
         """Sides by standing, then id."""
-        return sorted((int(c) for c in sides), key=lambda c: (self._key[c], c % max(1, self.groups), c))
+        return sorted(sides, key=lambda c: (self._key[c], c % max(1, self.groups), c))
 
     def name(self, side: int) -> str:
         """Return `group A`, `the own jobs of group A`."""
@@ -99,8 +101,12 @@ class Ranks:
 
     def fares(self, side: int) -> str:
         """Return `holds 8 of its entitled 12 charged GPUs and stands 1 of 2`."""
-        text = f"holds {number(self.held[side])} of its entitled {number(self.entitled[side])} charged GPUs"
-        return text if side >= self.groups else f"{text} and stands {self.stands(side)}"
+        if side not in self._fares:
+            text = (
+                f"holds {number(self.held[side])} of its entitled {number(self.entitled[side])} charged GPUs"
+            )
+            self._fares[side] = text if side >= self.groups else f"{text} and stands {self.stands(side)}"
+        return self._fares[side]
 
     def stands(self, group: int) -> str:
         """Return `1 of 2`: rank among siblings."""

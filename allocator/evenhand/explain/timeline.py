@@ -18,7 +18,7 @@ _MOST_STEPS = 256
 class Timeline:
     """GPUs by node that are free of protection, instant by instant, as far as is known.
 
-    Budgeted work may hope for everything out of protection; unallocated work only for what no budgeted job holds (U1).
+    Budgeted work may hope for all that is out of protection, unallocated for what no budgeted job holds (U1).
     """
 
     def __init__(self, aftermath: Aftermath, *, budgeted: bool) -> None:
@@ -93,7 +93,7 @@ class LimitTimes:
             line.sort()
 
     def earliest(self, group: int, gpus: int) -> float | None:
-        """The first instant at which what is protected below leaves room for so many GPUs; None if none is known."""
+        """The first instant at which protected work below leaves room for so many GPUs; None if unknown."""
         limit = self._limit[group]
         line = self._held.get(group, [])
         left = sum(held for _, held in line)

@@ -1,4 +1,4 @@
-"""Why a pending job waits: all causes, once for each kind of job (WIRE: every wait carries all its binding causes)."""
+"""Why a pending job waits: all binding causes, worked out once for each kind of job."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from datetime import datetime
 
 import numpy as np
 
-from evenhand.explain.aftermath import PAST, Aftermath
+from evenhand.entitlement import distinct_rows
+from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.causes import Physical
 from evenhand.explain.change import Changes
 from evenhand.explain.claims import Claims, Lines
+from evenhand.explain.crowd import Crowd
 from evenhand.explain.effort import Effort
+from evenhand.explain.ending import Ending
 from evenhand.explain.ground import Ground, Shape
-from evenhand.explain.obstacles import Nodes
+from evenhand.explain.obstacles import Nodes, Obstacles
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.timeline import LimitTimes, Timeline
-from evenhand.explain.words import gpus, instant, listed, named, reason, stamp_s
+from evenhand.explain.words import gpus, instant, named, reason, stamp_s
 from evenhand.program.index import Index, sizes_of
 from evenhand.program.pools import Ask, ask_of
 from evenhand_models import Reason, ReasonCode
@@ -57,26 +60,39 @@ class Waiting:
         self._limit_times = LimitTimes(aftermath)
         self._claims = Claims(aftermath, ranks)
         self._lines = Lines(aftermath)
+        self._ending = Ending(aftermath)
         self._effort = Effort(aftermath, ranks)
-        self._asks: dict[int, Ask] = {j: u.ask for u in index.pending for j in u.jobs}
+        self._known_asks: dict[Ask, Ask] = {}
+        self._asks: dict[int, Ask] = {}
+        for unit in index.pending:
+            self._asks.update(dict.fromkeys(unit.jobs, self._known_asks.setdefault(unit.ask, unit.ask)))
+        self._group, self._budgeted, self._level_rank = (
+            s.group.tolist(),
+            s.budgeted.tolist(),
+            s.level_rank.tolist(),
+        )
+        self._masks = distinct_rows(s.fits)[1].tolist() if len(s.jobs) else []
         self._shapes: list[Shape] = []
         self._numbers: dict[Shape, int] = {}
         self._cached: dict[object, int] = {}
         self._physical: dict[tuple[int, bool], Physical] = {}
         self._changes: dict[tuple[int, bool], Changes] = {}
-        self._verdicts: dict[Kind, Verdict] = {}
-        waiting = [j for j, d in aftermath.decisions.items() if s.pending[j] and not d.places]
+        self._crowds: dict[bytes, Crowd] = {}
+        self._verdicts: dict[tuple[int, int, bool, int, int], Verdict] = {}
+        pending = s.pending.tolist()
+        waiting = [j for j, d in aftermath.decisions.items() if pending[j] and not d.places]
         self._wanting = s.fits[waiting].sum(axis=0)
 
     def explain(self, job: int) -> tuple[tuple[Reason, ...], datetime | None, str | None]:
         """Reasons, earliest start and cheapest change of a waiting job."""
-        s, d = self._s, self._a.decisions[job]
-        number = self._shape(job)
-        budgeted = bool(s.budgeted[job])
-        kind = Kind(number, int(s.group[job]), budgeted, int(s.level_rank[job]), d.reserved_type)
-        verdict = self._verdicts.get(kind)
+        number, group, budgeted = self._shape(job), self._group[job], self._budgeted[job]
+        level = self._level_rank[job]
+        below = self._effort.below(group, level) if budgeted else 0
+        key = (number, group, budgeted, below, self._a.decisions[job].reserved_type)
+        verdict = self._verdicts.get(key)
         if verdict is None:
-            verdict = self._verdicts[kind] = self._judge(kind)
+            kind = Kind(number, group, budgeted, level, key[4])
+            verdict = self._verdicts[key] = self._judge(kind)
         line = self._lines.reason(job, self._shapes[number].types) if verdict.line else None
         reasons = (*verdict.before, line, *verdict.beside) if line else (*verdict.before, *verdict.beside)
         return reasons, verdict.earliest_start_at, verdict.cheapest_change
@@ -84,23 +100,18 @@ class Waiting:
     def _shape(self, job: int) -> int:
         """Number of a job's shape."""
         s, asked = self._s, self._s.jobs[job]
-        ask = self._asks.get(job) or ask_of(s, job)
-        key = (
-            id(ask),
-            asked.gpus,
-            asked.min_gpus,
-            asked.worker_gpus,
-            asked.gpus_per_node,
-            s.fits[job].tobytes(),
-        )
+        ask = self._asks.get(job)
+        if ask is None:
+            ask = self._asks[job] = self._known_asks.setdefault(one := ask_of(s, job), one)
+        key = (id(ask), asked.gpus, asked.min_gpus, asked.worker_gpus, asked.gpus_per_node, self._masks[job])
         found = self._cached.get(key)
         if found is None:
             types = tuple(int(t) for t in np.flatnonzero(s.fits[job]))
-            shape = Shape(ask, types, tuple(sizes_of(s, job)), asked.worker_gpus, asked.gpus_per_node)
+            lasting = Ask(ask.where, ask.stay_s if self._nodes.any_closing else 0)
+            shape = Shape(lasting, types, tuple(sizes_of(s, job)), asked.worker_gpus, asked.gpus_per_node)
             found = self._numbers.setdefault(shape, len(self._shapes))
             if found == len(self._shapes):
                 self._shapes.append(shape)
-            self._asks[job] = ask
             self._cached[key] = found
         return found
 
@@ -108,10 +119,19 @@ class Waiting:
         key = (shape, budgeted)
         if key not in self._physical:
             ground = Ground(self._s, self._index, self._shapes[shape])
-            self._physical[key] = Physical(self._a, self._timelines[budgeted], self._nodes, ground)
+            crowd = self._crowd(ground)
+            timeline = self._timelines[budgeted]
+            obstacles = Obstacles(self._a, self._nodes, ground)
+            self._physical[key] = Physical(self._a, timeline, obstacles, crowd, len(self._physical))
             contested = bool((self._wanting[list(self._shapes[shape].types)] > 1).any())
             self._changes[key] = Changes(self._s, self._physical[key], self._a.free, contested)
         return self._physical[key]
+
+    def _crowd(self, ground: Ground) -> Crowd:
+        key = ground.usable.tobytes()
+        if key not in self._crowds:
+            self._crowds[key] = Crowd(self._a, ground.usable, len(self._crowds))
+        return self._crowds[key]
 
     def _judge(self, kind: Kind) -> Verdict:
         physical = self._physics(kind.shape, kind.budgeted)
@@ -120,13 +140,13 @@ class Waiting:
         blocked = self._claims.limits(kind.group, size)
         before = self._claims.limit_reasons(blocked, size)
         if kind.reserved_type >= 0:
-            before.append(self._reserved(kind.reserved_type))
+            before.append(self._ending.reason(kind.reserved_type))
         before += physical.before
         free = stand is not None and not blocked
         first = over = None
         if stand is None:
             rate = min(int(self._s.rate_milli[t]) for t in shape.types) / 1000
-            first = self._claims.rivals(kind.group, kind.budgeted, physical)
+            first = self._claims.rivals(kind.group, kind.budgeted, physical.crowd)
             over = self._claims.over(kind.group, shape.least * rate) if kind.budgeted else None
             before += [r for r in (first, over) if r is not None]
         elif free:
@@ -154,34 +174,13 @@ class Waiting:
         message = f"{where}: the search of this round ended before a plan that starts it was found."
         return reason(ReasonCode.TIME_LIMIT, message, names[:10])
 
-    def _ending(self, gpu_type: int) -> list[int]:
-        """Kept jobs that end within the restart cost, on GPUs of a type (rule O8)."""
-        s, found = self._s, []
-        for j, d in self._a.decisions.items():
-            soon = 0 < s.left_s[j] <= s.policy.restart_cost_s
-            if d.places and d.gpu_type == gpu_type and s.running[j] and not s.hit[j] and soon:
-                found.append(j)
-        return sorted(found, key=lambda j: (float(s.left_s[j]), j))
-
-    def _reserved(self, gpu_type: int) -> Reason:
-        s, jobs = self._s, self._ending(gpu_type)
-        names = [s.jobs[j].id for j in jobs]
-        held = gpus(sum(self._a.decisions[j].gpus for j in jobs), s.types[gpu_type])
-        if not jobs:
-            return reason(ReasonCode.RESERVED_ENDING, f"Ending {s.types[gpu_type]} GPUs are reserved for it.")
-        ends = [f"{s.jobs[j].id} at {stamp_s(s.now_s + float(s.left_s[j]))}" for j in jobs]
-        message = (
-            f"Reserved on {held} that end within the restart cost of {s.policy.restart_cost_s} s, "
-            f"so nothing is preempted for it: {listed(ends)}."
-        )
-        at = instant(s.now_s + float(s.left_s[jobs[-1]]))
-        return reason(ReasonCode.RESERVED_ENDING, message, names[:10], at=at)
-
     def _earliest(
         self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], size: int
     ) -> float | None:
         """The later of: enough GPUs are free of protection, and limits leave room; seconds since 1970."""
         found = physical.earliest_s
+        if kind.reserved_type >= 0:
+            found = self._ending.enough_s(physical, kind.reserved_type)
         for c, _ in blocked:
             at = self._limit_times.earliest(c, size)
             found = None if at is None or found is None else max(found, at)
@@ -212,12 +211,10 @@ class Waiting:
         s, changes = self._s, self._changes[kind.shape, kind.budgeted]
         waits = earliest is not None and earliest > s.now_s
         if kind.reserved_type >= 0 and waits and earliest is not None:
-            jobs = self._ending(kind.reserved_type)
-            return f"wait until {stamp_s(earliest)}, when GPUs of {named('job', [s.jobs[j].id for j in jobs])} are free"
+            return f"wait until {stamp_s(earliest)}, when {self._ending.named(kind.reserved_type)}"
         if due and kind.budgeted and waits and earliest is not None:
             opened = changes.opened
-            h, rows = self._a.holdings, physical.protected
-            ending = np.unique(h.job[rows[(h.until_s[rows] > PAST) & (h.until_s[rows] <= earliest)]])
-            if opened is None and ending.size:
-                return changes.wait([int(j) for j in ending], earliest)
+            ending = [j for j, end in physical.crowd.guards if end <= earliest]
+            if opened is None and ending:
+                return changes.wait(ending, earliest)
         return changes.room

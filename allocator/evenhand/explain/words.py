@@ -80,6 +80,6 @@ def reason(
     at: datetime | None = None,
     change: str | None = None,
 ) -> Reason:
-    """One cause; refs are named once each, in the order of the sentence, at most two dozen."""
-    ids = tuple(dict.fromkeys(refs))[: 2 * MOST_NAMED + 4]
+    """One cause; refs are named once each, in the order of the sentence."""
+    ids = refs if isinstance(refs, tuple) else tuple(dict.fromkeys(refs))
     return Reason(code=code, message=message, refs=ids, earliest_start_at=at, cheapest_change=change)

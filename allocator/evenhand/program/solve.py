@@ -8,21 +8,27 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.deadline import Deadline
-from evenhand.goals import excess, standing
+from evenhand.goals import excess, goals, objective, standing
 from evenhand.outcome import Outcome
 from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.linear_model import FREE, Arrays
+from evenhand.program.neighbourhoods import FREED, Neighbourhoods, fixed_moves
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
 from evenhand.solvers.lp import LpStatus, Rows, solve_lp
 
-DETERMINISTIC_SHARE = 0.26
+DETERMINISTIC_SHARE = 0.3
 """Deterministic seconds of CP-SAT granted per second of `time_limit_s`: reached before the wall limit on a slow core."""
 DIVE_SHARE = 0.25
+PROOF_SHARE = 0.75
+NEIGHBOURHOOD_SHARE = 0.04
+PATIENCE = 8
+"""Neighbourhoods in a row that bring nothing before the search gives up."""
+PROOF_TOLERANCE = 1e-5
 ENVY_TOLERANCE = 1e-6
 MOST_PAIRS = 200
 LP_ITERATIONS_PER_S = 20_000
@@ -47,43 +53,90 @@ class _Relaxed:
 
 def solve(program: Program, counted: NodeCounts, hint: Outcome, deadline: Deadline, reserve_s: float) -> Solved:
     """Solve a round within what is left of its time less a reserve for words and audit."""
-    s = program.snapshot
-    effort = _Effort(program, deadline, reserve_s)
-    best, bound, optimal, cut = hint, None, False, False
-    pairs: set[tuple[int, int]] = set()
-    excess_columns: dict[int, int] = {}
-    while True:
-        arrays = program.model.arrays()
-        with deadline.stage("relax"):
-            relaxed = _relax(arrays, deadline)
-        if relaxed is not None:
-            bound = relaxed.bound if bound is None else min(bound, relaxed.bound)
-        guess = lower(program, counted, best)
-        with deadline.stage("dive"):
-            dived = _dive(program, arrays, relaxed, guess, effort) if relaxed is not None else None
-        start = guess if dived is None else dict(enumerate(dived.tolist()))
-        with deadline.stage("solve"):
-            found = cp_sat.solve(arrays, effort.rest(), start)
-        effort.charge(found.deterministic_s)
-        cut = cut or found.cut_by_wall
-        x = found.x if found.x is not None else dived
-        proven = found.bound / SCALE
-        bound = proven if bound is None else min(bound, proven)
-        optimal = found.optimal
+    search = _Search(program, counted, hint, deadline, reserve_s)
+    while search.round_trip():
+        search.add_envy_rows()
+    return search.result()
+
+
+class _Search:
+    """The best outcome so far, judged by its exact goals, and the best bound so far."""
+
+    def __init__(
+        self, program: Program, counted: NodeCounts, hint: Outcome, deadline: Deadline, reserve_s: float
+    ) -> None:
+        self._program, self._counted, self._deadline = program, counted, deadline
+        self._effort = _Effort(program, deadline, reserve_s)
+        self._best, self._value = hint, self._worth(hint)
+        self._bound: float | None = None
+        self._optimal = self._cut = False
+        self._pairs: set[tuple[int, int]] = set()
+        self._fresh: set[tuple[int, int]] = set()
+        self._excess: dict[int, int] = {}
+
+    def _worth(self, outcome: Outcome) -> float:
+        p = self._program
+        return objective(goals(p.snapshot, p.entitlement, p.target, p.owed, outcome))
+
+    def _offer(self, x: IntArray | None) -> Outcome | None:
+        """Lift a point and keep it if it is the best yet."""
         if x is None:
-            break
-        with deadline.stage("lift"):
-            best = lift(program, counted, x)
-        fresh = _envious(program, best) - pairs if envy.applies(program) else set()
-        if not fresh or not optimal or effort.exhausted:
-            optimal = optimal and not fresh
-            break
-        pairs |= fresh
-        envy.add_pairs(program, sorted(fresh), excess_columns)
-    rows, columns = program.model.arrays().shape
-    sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes), "groups": len(s.tree.ids),
-             "units": len(program.index.pending) + len(program.index.running), "envy_rows": len(pairs)}  # fmt: skip
-    return Solved(best, bound, optimal, cut, sizes)
+            return None
+        with self._deadline.stage("lift"):
+            outcome = lift(self._program, self._counted, x)
+            value = self._worth(outcome)
+        if value > self._value:
+            self._best, self._value = outcome, value
+        return outcome
+
+    def round_trip(self) -> bool:
+        """Relax, dive, prove, else search around the best; True if envy rows are missing and there is time for more."""
+        arrays = self._program.model.arrays()
+        with self._deadline.stage("relax"):
+            relaxed = _relax(arrays, self._deadline)
+        x: IntArray | None = None
+        if relaxed is not None:
+            self._lower_bound(relaxed.bound)
+            with self._deadline.stage("dive"):
+                x = _dive(self._program, arrays, relaxed, self._effort)
+            self._offer(x)
+        guess = lower(self._program, self._counted, self._best)
+        if x is not None and arrays.objective(x) / SCALE >= self._value - ENVY_TOLERANCE:
+            guess = dict(enumerate(x.tolist()))
+        with self._deadline.stage("solve"):
+            found = cp_sat.solve(arrays, self._effort.part(PROOF_SHARE), guess)
+        self._effort.charge(found.deterministic_s)
+        self._cut = self._cut or found.cut_by_wall
+        self._lower_bound(found.bound / SCALE)
+        outcome = self._offer(found.x)
+        if outcome is None:
+            return False
+        if not found.optimal:
+            if relaxed is not None and found.x is not None:
+                with self._deadline.stage("neighbourhoods"):
+                    self._offer(_improve(self._program, arrays, relaxed, found.x, self._effort))
+            return False
+        self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
+        self._optimal = not self._fresh
+        return bool(self._fresh) and not self._effort.exhausted
+
+    def _lower_bound(self, bound: float) -> None:
+        self._bound = bound if self._bound is None else min(self._bound, bound)
+
+    def add_envy_rows(self) -> None:
+        """Add the rows of the pairs that the last answer has shown to envy."""
+        self._pairs |= self._fresh
+        envy.add_pairs(self._program, sorted(self._fresh), self._excess)
+
+    def result(self) -> Solved:
+        """What came of it."""
+        s, program = self._program.snapshot, self._program
+        rows, columns = program.model.row_count, program.model.column_count
+        sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes),
+                 "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
+                 "envy_rows": len(self._pairs)}  # fmt: skip
+        proven = self._bound is not None and self._bound <= self._value + PROOF_TOLERANCE
+        return Solved(self._best, self._bound, self._optimal or proven, self._cut, sizes)
 
 
 class _Effort:
@@ -115,10 +168,17 @@ class _Effort:
         granted = 1e6 if self._free else self._granted
         return cp_sat.Effort(granted, self._wall_s, self._seed, self._workers)
 
+    def piece(self, share: float) -> cp_sat.Effort:
+        """A share of the whole budget, as far as it is left."""
+        policy_s = self._deadline.limit_s
+        wall = min(self._wall_s, 4 * share * policy_s)
+        return cp_sat.Effort(min(share * DETERMINISTIC_SHARE * policy_s, self._granted), wall, self._seed, self._workers)
+
     def part(self, share: float) -> cp_sat.Effort:
-        """A share of what is left."""
+        """A share of the work that is left; of the clock all where work is counted, else a share too."""
         whole = self.rest()
-        return cp_sat.Effort(share * whole.deterministic_s, share * whole.wall_s, self._seed, self._workers)
+        wall = whole.wall_s * (share if self._free else 1.0)
+        return cp_sat.Effort(share * whole.deterministic_s, wall, self._seed, self._workers)
 
 
 def _relax(arrays: Arrays, deadline: Deadline) -> _Relaxed | None:
@@ -140,27 +200,40 @@ def _relax(arrays: Arrays, deadline: Deadline) -> _Relaxed | None:
     return _Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)))
 
 
-def _dive(
-    program: Program, arrays: Arrays, relaxed: _Relaxed, guess: dict[int, int], effort: _Effort
-) -> IntArray | None:
+def _dive(program: Program, arrays: Arrays, relaxed: _Relaxed, effort: _Effort) -> IntArray | None:
     """Fix the moves on which the LP is of one mind, and let CP-SAT decide the few others."""
     moves = np.array([m.column for m in program.columns.moves], dtype=np.int64)
     if not moves.size:
         return None
     value = relaxed.x[moves]
-    whole = np.abs(value - np.round(value)) < 1e-6
-    if whole.all():
-        whole[:] = True
-    low, high = arrays.lower.copy(), arrays.upper.copy()
-    fixed = moves[whole]
-    low[fixed] = high[fixed] = np.round(relaxed.x[fixed]).astype(np.int64)
-    part = Arrays(
-        low, high, arrays.cost, arrays.offset, arrays.starts, arrays.columns, arrays.values,
-        arrays.row_lower, arrays.row_upper,
-    )  # fmt: skip
+    whole = moves[np.abs(value - np.round(value)) < 1e-6]
+    part = fixed_moves(arrays, whole, np.round(relaxed.x[whole]).astype(np.int64))
     found = cp_sat.solve(part, effort.part(DIVE_SHARE), {}, may_fail=True)
     effort.charge(found.deterministic_s)
     return found.x
+
+
+def _improve(
+    program: Program, arrays: Arrays, relaxed: _Relaxed, x: IntArray, effort: _Effort
+) -> IntArray:
+    """Search around a point, a few groups at a time, while it pays; skipped where all groups fit in at once."""
+    near = Neighbourhoods(program, relaxed.x, program.snapshot.policy.seed)
+    if near.count <= FREED:
+        return x
+    goal = relaxed.bound - PROOF_TOLERANCE
+    idle, draws = 0, near.around(x)
+    while idle < PATIENCE and arrays.objective(x) / SCALE < goal and not effort.exhausted:
+        held = next(draws)
+        found = cp_sat.solve(
+            fixed_moves(arrays, held, x[held]), effort.piece(NEIGHBOURHOOD_SHARE), dict(enumerate(x.tolist())),
+            may_fail=True,
+        )  # fmt: skip
+        effort.charge(found.deterministic_s)
+        if found.x is not None and found.objective > arrays.objective(x):
+            x, idle, draws = found.x, 0, near.around(found.x)
+        else:
+            idle += 1
+    return x
 
 
 def _envious(program: Program, outcome: Outcome) -> set[tuple[int, int]]:

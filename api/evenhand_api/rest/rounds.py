@@ -35,9 +35,9 @@ def answer_allocate(body: bytes, max_time_limit_s: float) -> Answer:
     max_time_limit_s : float
         Largest `time_limit_s` in seconds that the policy may ask for.
     """
-    from evenhand import allocate  # only in a worker: the serving process never loads a solver
-
     try:
+        from evenhand import allocate  # only in a worker: the serving process never loads a solver
+
         request = parse_request(body)
         limit_s = request.effective_policy.time_limit_s
         if limit_s > max_time_limit_s:

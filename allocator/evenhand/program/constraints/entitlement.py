@@ -1,6 +1,7 @@
-"""O1 to O3: shortfall against guarantees, inner levels, leaves' aims and owed gangs; all in thousandths of a GPU.
+"""O1 to O3: shortfall against guarantees, inner levels, leaves' aims and owed gangs, counted in `GRAIN`ths of a GPU.
 
-short_c >= a_c - sum of (size rho) x over budgeted jobs below c; short_i >= aim_i - sum of (size r) x over the leaf's.
+short_c >= a_c - sum of [size rho] x over budgeted jobs below c; short_i >= aim_i - sum of [size r] x over the leaf's;
+[] rounds each gang to the grain: finer grains make knapsacks that no solver closes, and nobody a job better off.
 """
 
 from __future__ import annotations
@@ -21,17 +22,26 @@ def applies(program: Program) -> bool:
     return bool(program.snapshot.budgeted.any())
 
 
+GRAIN = 16
+"""Parts of a GPU in which shortfalls are counted."""
+
+
+def grains(milli: int) -> int:
+    """Thousandths of a GPU in grains, to the nearest, halves up."""
+    return (2 * milli * GRAIN + 1000) // 2000
+
+
 def whole_gangs(demands: list[int], entitled: float) -> int:
-    """a_c: the largest sum of charged gangs not above what is entitled (GPUs), in thousandths."""
-    return largest_sum_not_above(np.array(demands, dtype=np.int64), int(np.floor(entitled * 1000 + 1e-3)))
+    """a_c: the largest sum of charged gangs not above what is entitled (GPUs), in grains."""
+    return largest_sum_not_above(np.array(demands, dtype=np.int64), int(np.floor(entitled * GRAIN + 1e-6)))
 
 
 def demands_below(snapshot: Snapshot) -> dict[int, list[int]]:
-    """Charged sizes of the budgeted live jobs below each group, thousandths of a GPU."""
+    """Charged sizes of the budgeted live jobs below each group, in grains."""
     below: dict[int, list[int]] = defaultdict(list)
     for j in np.flatnonzero(snapshot.budgeted):
         for c in snapshot.tree.path[int(snapshot.group[j])]:
-            below[c].append(int(snapshot.demand_milli[j]))
+            below[c].append(grains(int(snapshot.demand_milli[j])))
     return below
 
 
@@ -48,8 +58,8 @@ def add_rows(program: Program) -> None:
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])
-        charged[g].append((column, gpus * int(s.rate_milli[gpu_type])))
-        useful[g].append((column, gpus * int(s.speed_milli[job, gpu_type])))
+        charged[g].append((column, grains(gpus * int(s.rate_milli[gpu_type]))))
+        useful[g].append((column, grains(gpus * int(s.speed_milli[job, gpu_type]))))
         if job in owed:
             model.add_cost(column, price * int(s.size[job]))
 
@@ -61,8 +71,8 @@ def add_rows(program: Program) -> None:
     for j in program.fixed:
         if s.budgeted[j]:
             g, t = int(s.group[j]), int(s.held_type[j])
-            charged_fixed[g] += int(s.held[j]) * int(s.rate_milli[t])
-            useful_fixed[g] += int(s.held[j]) * s.held_speed_milli(j)
+            charged_fixed[g] += grains(int(s.held[j]) * int(s.rate_milli[t]))
+            useful_fixed[g] += grains(int(s.held[j]) * s.held_speed_milli(j))
     model.offset -= price * sum(int(s.size[j]) for j in owed if j not in program.fixed)
 
     below: dict[int, list[int]] = defaultdict(list)
@@ -81,7 +91,7 @@ def add_rows(program: Program) -> None:
             need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))
             _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]))
     for i, g in enumerate(program.target.leaves):
-        need = int(program.target.aim_milli[i]) - useful_fixed[int(g)]
+        need = grains(int(program.target.aim_milli[i])) - useful_fixed[int(g)]
         _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, WEIGHT_LEAF)
 
 
@@ -90,7 +100,7 @@ def _shortfall(program: Program, name: str, parts: list[tuple[int, int]], need: 
     if need <= 0:
         return
     model = program.model
-    short = model.column(0, need, -round(weight * SCALE / 1000), lambda: f"short {name}")
+    short = model.column(0, need, -round(weight * SCALE / GRAIN), lambda: f"short {name}")
     columns, values = [short], [1]
     for column, value in parts:
         if value > 0:

@@ -1,0 +1,49 @@
+"""Better plans around the best one: free a few groups, hold all others, let CP-SAT decide (large neighbourhood search)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.program.linear_model import Arrays
+from evenhand.program.variables import Program
+from evenhand.shapes import IntArray
+
+FREED = 12
+"""Groups freed at a time."""
+SPREAD = 0.25
+"""Weight of a group on which plan and LP agree, against one GPU of disagreement."""
+
+
+def fixed_moves(arrays: Arrays, columns: IntArray, values: IntArray) -> Arrays:
+    """The model with some columns fixed."""
+    low, high = arrays.lower.copy(), arrays.upper.copy()
+    low[columns] = high[columns] = values
+    return Arrays(
+        low, high, arrays.cost, arrays.offset, arrays.starts, arrays.columns, arrays.values,
+        arrays.row_lower, arrays.row_upper,
+    )  # fmt: skip
+
+
+class Neighbourhoods:
+    """Draws groups to free, those first on which the LP disagrees with the plan; the same seed draws the same."""
+
+    def __init__(self, program: Program, relaxed: npt.NDArray[np.float64], seed: int) -> None:
+        moves = program.columns.moves
+        self._columns = np.array([m.column for m in moves], dtype=np.int64)
+        self._groups = np.array([int(program.snapshot.group[m.unit.job]) for m in moves], dtype=np.int64)
+        self._gpus = np.array([m.gpus for m in moves], dtype=np.float64)
+        self._relaxed = relaxed
+        self._random = np.random.Generator(np.random.PCG64(seed))
+        self.count = len(np.unique(self._groups))
+
+    def around(self, x: IntArray) -> Iterator[IntArray]:
+        """Endlessly: the move columns to hold at their values in x."""
+        apart = np.abs(self._relaxed[self._columns] - x[self._columns]) * self._gpus
+        names, which = np.unique(self._groups, return_inverse=True)
+        weight = np.bincount(which, weights=apart, minlength=len(names)) + SPREAD
+        while True:
+            chosen = self._random.choice(len(names), size=min(FREED, len(names)), replace=False, p=weight / weight.sum())
+            yield self._columns[~np.isin(which, chosen)]

@@ -1,0 +1,1 @@
+"""The audit against pencil and paper, and against faults planted in plans."""
