@@ -1,0 +1,40 @@
+"""evenhand decides who gets which GPUs of a shared cluster: fairly, as well as can be, and with proof.
+
+    from evenhand import ClusterState, Policy, allocate
+    plan = allocate(state, Policy(time_limit_s=2))
+"""
+
+from evenhand.audit import AuditReport, Finding, audit
+from evenhand.errors import AuditFailed
+from evenhand.rounds import allocate
+from evenhand.version import VERSION
+from evenhand_models import (
+    Action,
+    Assignment,
+    Certificate,
+    ClusterState,
+    EvenhandError,
+    InvalidInput,
+    Objective,
+    Plan,
+    Policy,
+)
+
+__version__ = VERSION
+
+__all__ = [
+    "Action",
+    "Assignment",
+    "AuditFailed",
+    "AuditReport",
+    "Certificate",
+    "ClusterState",
+    "EvenhandError",
+    "Finding",
+    "InvalidInput",
+    "Objective",
+    "Plan",
+    "Policy",
+    "allocate",
+    "audit",
+]

@@ -77,7 +77,7 @@ def test_s4_unknown_groups():
         ({"gpus": 12, "worker_gpus": 3}, True),
         ({"gpus": 15, "worker_gpus": 3}, False),
         ({"gpus": 8, "gpus_per_node": 4}, True),
-        ({"gpus": 12, "gpus_per_node": 6}, False),
+        ({"gpus": 14, "gpus_per_node": 7}, False),
         ({"gpus": 40, "min_gpus": 2}, True),
         ({"gpus": 8, "same": "rack"}, True),
         ({"gpus": 9, "same": "rack"}, False),
@@ -94,8 +94,8 @@ def test_s5_nominal_fit(shape, fits):
         node("n1", 6, labels={"rack": "r1"}, unavailable_gpus=5),
         node("n2", 8, labels={"rack": "r2"}, status="down"),
     ]
-    gpus = shape.pop("gpus")
-    reading = read_jobs(nodes, [job("j", "a", gpus, **shape)])["j"]
+    more = {name: value for name, value in shape.items() if name != "gpus"}
+    reading = read_jobs(nodes, [job("j", "a", shape["gpus"], **more)])["j"]
     assert reading.infeasible is not fits
     assert reading.fits == (("h100",) if fits else ())
 

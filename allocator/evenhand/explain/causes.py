@@ -52,13 +52,14 @@ class Physical:
         s, shape = self._s, self.ground.shape
         free = np.bincount(s.node_type, weights=self.free, minlength=len(s.types)).astype(np.int64)
         amounts = by_type([(s.types[t], int(free[t])) for t in shape.types])
-        wants = f"Needs {shape.wanted} GPUs{self._form()}"
+        wants = f"Needs {shape.wanted}{self._form()}"
         if all(free[t] < shape.least for t in shape.types):
             return reason(ReasonCode.CAPACITY, f"{wants}; free on nodes it could use: {amounts}.")
         n = int(np.argmax(self.free))
         piece = f"the largest piece on one node is {gpus(int(self.free[n]))} on {s.nodes[n].name}"
         spread = int((self.free > 0).sum())
-        message = f"{wants}; {amounts} are free, but scattered over {spread} nodes: {piece}"
+        where = f"scattered over {spread} nodes" if spread > 1 else "all on one node"
+        message = f"{wants}; {amounts} are free, but {where}: {piece}"
         return reason(ReasonCode.FRAGMENTATION, f"{message}{self._pieces()}.", [s.nodes[n].name])
 
     def _form(self) -> str:
@@ -86,7 +87,7 @@ class Physical:
             return ""
         parts = [self.free[d.nodes] for d in self.ground.domains]
         most = max(int((p // worker if shape.worker else p >= worker).sum()) for p in parts)
-        return f", room for {most} of {shape.least // worker} workers"
+        return f", room for {most} of {shape.least // worker} such pieces"
 
     def _protected(self) -> list[Reason]:
         crowd, now_s, enough = self.crowd, self._s.now_s, self.earliest_s

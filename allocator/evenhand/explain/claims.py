@@ -63,14 +63,14 @@ class Claims:
         r = self._ranks
         for side in (r.leaf(group), *reversed(self._s.tree.path[group])):
             held, entitled = float(r.held[side]), float(r.entitled[side])
-            if held + charged > entitled + SLACK:
-                who = r.name(side)
-                verb = "hold" if side >= r.groups else "holds"
-                message = (
-                    f"{who[0].upper()}{who[1:]} {verb} {number(held)} of the {number(entitled)} charged GPUs "
-                    f"that it is entitled to, and {number(charged)} more would make {number(held + charged)}."
-                )
-                return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, [r.ref(side)])
+            if held + charged <= entitled + SLACK or entitled >= r.wanted(side) - SLACK:
+                continue
+            who, verb = r.name(side), "hold" if side >= r.groups else "holds"
+            message = (
+                f"{who[0].upper()}{who[1:]} {verb} {number(held)} of the {number(entitled)} charged GPUs "
+                f"that it is entitled to, and {number(charged)} more would make {number(held + charged)}."
+            )
+            return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, [r.ref(side)])
         return None
 
     def rivals(self, group: int, budgeted: bool, crowd: Crowd) -> Reason | None:

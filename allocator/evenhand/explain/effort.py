@@ -32,6 +32,7 @@ class Effort:
         s, h = self._s, aftermath.holdings
         moves = np.array([s.running[j] and may_move(s, int(j)) for j in range(len(s.jobs))], dtype=bool)
         self._movable: BoolArray = moves[h.job]
+        self._loss: list[float] = (s.lost_s * s.held).tolist()
         self._levels: dict[int, list[int]] = defaultdict(list)
         for j in np.unique(h.job[~h.new]):
             if s.budgeted[j] and not s.pinned[j] and not s.hit[j]:
@@ -118,8 +119,8 @@ class Effort:
 
     def _by_loss(self, jobs: Iterable[int]) -> list[int]:
         """Jobs by the work that a stop would lose, then id."""
-        s = self._s
-        return sorted(jobs, key=lambda j: (float(s.lost_s[j]) * int(s.held[j]), j))
+        loss = self._loss
+        return sorted(jobs, key=lambda j: (loss[j], j))
 
     def _without(self, free: IntArray, rows: IntArray) -> IntArray:
         h = self._a.holdings

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.explain.words import gpus
 from evenhand.program.index import Index
 from evenhand.program.pools import Ask
 from evenhand.shapes import BoolArray, IntArray
@@ -32,8 +33,8 @@ class Shape:
 
     @property
     def wanted(self) -> str:
-        """How its size is said."""
-        return f"{self.sizes[0]} to {self.sizes[-1]}" if len(self.sizes) > 1 else str(self.sizes[0])
+        """Return `8 GPUs`, `4 to 8 GPUs`."""
+        return f"{self.least} to {gpus(self.sizes[-1])}" if len(self.sizes) > 1 else gpus(self.least)
 
 
 @dataclass(frozen=True)

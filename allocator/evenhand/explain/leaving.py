@@ -112,18 +112,20 @@ class Leaving:
             f"{named('Job', names)} {'gets' if len(names) == 1 else 'get'} its {self._gpus(job)} (rule R1): "
             f"{', '.join(sides)}; its {self._side(mine, 'had')}; {ended}, {self._loss(job)} and {back}."
         )
-        if others:
-            message = f"{message[:-1]}{self._parting(mine, others[0])}."
         refs = [*names[:10], *(s.tree.ids[g] for g in others[:_MOST_GROUPS]), s.tree.ids[mine]]
+        if others:
+            parting, sides_named = self._parting(mine, others[0])
+            message, refs = f"{message[:-1]}{parting}.", refs + sides_named
         return reason(ReasonCode.PREEMPTED_FOR, message, refs)
 
-    def _parting(self, mine: int, other: int) -> str:
-        """How the siblings stand where two groups part, unless they are these groups themselves."""
+    def _parting(self, mine: int, other: int) -> tuple[str, list[str]]:
+        """How siblings stand where two groups part, unless these are the groups themselves, and their ids."""
         view, r = self._ranks.view(mine), self._ranks
         here, there = int(view.mine[other]), int(view.rival[other])
         if here == r.leaf(mine) and there == r.leaf(other):
-            return ""
-        return f"; where the two part, {r.name(there)} {r.fares(there)}, and {r.name(here)} {r.fares(here)}"
+            return "", []
+        text = f"; where the two part, {r.name(there)} {r.fares(there)}, and {r.name(here)} {r.fares(here)}"
+        return text, [r.ref(there), r.ref(here)]
 
     def _gpus(self, job: int) -> str:
         t = int(self._s.held_type[job])

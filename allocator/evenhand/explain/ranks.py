@@ -84,6 +84,13 @@ class Ranks:
         """Sides by standing, then id."""
         return sorted(sides, key=lambda c: (self._key[c], c % max(1, self.groups), c))
 
+    def wanted(self, side: int) -> float:
+        """Charged GPUs that a side could hold were it alone: demand within its limit (D1)."""
+        e = self.entitlement
+        if side >= self.groups:
+            return float(e.own_demand[side - self.groups])
+        return float(min(e.demand[side], e.limit[side]))
+
     def name(self, side: int) -> str:
         """Return `group A`, `the own jobs of group A`."""
         if side >= self.groups:

@@ -42,7 +42,8 @@ def lift(program: Program, counted: NodeCounts, x: IntArray) -> Outcome:
         decisions.update(dict.fromkeys(line, WAITS))
     places = _places(program, counted, x, chosen)
     for j, m in chosen.items():
-        decisions[j] = Decision(m.move, places[j], m.gpu_type)
+        stayed = m.move is Move.MIGRATE and places[j] == s.placement[j]
+        decisions[j] = kept(s, j) if stayed else Decision(m.move, places[j], m.gpu_type)
     return Outcome(decisions)
 
 

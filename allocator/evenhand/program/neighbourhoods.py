@@ -11,8 +11,8 @@ from evenhand.program.linear_model import Arrays
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 
-FREED = 12
-"""Groups freed at a time."""
+FREED = 450
+"""Moves freed at a time, a group's all together."""
 SPREAD = 0.25
 """Weight of a group on which plan and LP agree, against one GPU of disagreement."""
 
@@ -37,6 +37,7 @@ class Neighbourhoods:
         self._gpus = np.array([m.gpus for m in moves], dtype=np.float64)
         self._relaxed = relaxed
         self._random = np.random.Generator(np.random.PCG64(seed))
+        self.size = len(moves)
         self.count = len(np.unique(self._groups))
 
     def around(self, x: IntArray) -> Iterator[IntArray]:
@@ -44,6 +45,8 @@ class Neighbourhoods:
         apart = np.abs(self._relaxed[self._columns] - x[self._columns]) * self._gpus
         names, which = np.unique(self._groups, return_inverse=True)
         weight = np.bincount(which, weights=apart, minlength=len(names)) + SPREAD
+        sizes = np.bincount(which, minlength=len(names))
         while True:
-            chosen = self._random.choice(len(names), size=min(FREED, len(names)), replace=False, p=weight / weight.sum())
-            yield self._columns[~np.isin(which, chosen)]
+            drawn = self._random.choice(len(names), size=len(names), replace=False, p=weight / weight.sum())
+            freed = np.cumsum(sizes[drawn])
+            yield self._columns[~np.isin(which, drawn[: 1 + int(np.searchsorted(freed, FREED))])]

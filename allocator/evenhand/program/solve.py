@@ -14,7 +14,7 @@ from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.linear_model import FREE, Arrays
-from evenhand.program.neighbourhoods import FREED, Neighbourhoods, fixed_moves
+from evenhand.program.neighbourhoods import Neighbourhoods, fixed_moves
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
@@ -25,7 +25,12 @@ DETERMINISTIC_SHARE = 0.3
 """Deterministic seconds of CP-SAT granted per second of `time_limit_s`: reached before the wall limit on a slow core."""
 DIVE_SHARE = 0.25
 PROOF_SHARE = 0.75
-NEIGHBOURHOOD_SHARE = 0.04
+SEARCH_SHARE = 0.35
+MANY_GROUPS = 64
+"""With more groups, neighbourhoods are searched before the proof is tried."""
+NEIGHBOURHOOD_SHARE = 0.06
+FEW_MOVES = 1_000
+"""Programs this small are better solved whole."""
 PATIENCE = 8
 """Neighbourhoods in a row that bring nothing before the search gives up."""
 PROOF_TOLERANCE = 1e-5
@@ -99,6 +104,9 @@ class _Search:
             self._lower_bound(relaxed.bound)
             with self._deadline.stage("dive"):
                 x = _dive(self._program, arrays, relaxed, self._effort)
+            if x is not None and not self._pairs:
+                with self._deadline.stage("neighbourhoods"):
+                    x = _improve(self._program, arrays, relaxed, x, self._effort, MANY_GROUPS, 1.0 - SEARCH_SHARE)
             self._offer(x)
         guess = lower(self._program, self._counted, self._best)
         if x is not None and arrays.objective(x) / SCALE >= self._value - ENVY_TOLERANCE:
@@ -114,7 +122,7 @@ class _Search:
         if not found.optimal:
             if relaxed is not None and found.x is not None:
                 with self._deadline.stage("neighbourhoods"):
-                    self._offer(_improve(self._program, arrays, relaxed, found.x, self._effort))
+                    self._offer(_improve(self._program, arrays, relaxed, found.x, self._effort, 1, 0.0))
             return False
         self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
         self._optimal = not self._fresh
@@ -158,6 +166,10 @@ class _Effort:
     def exhausted(self) -> bool:
         """Whether nothing is left to start another solve with."""
         return self._granted <= 0.0 or self._wall_s <= 0.0
+
+    def has_more_than(self, share: float) -> bool:
+        """Whether more than a share of the work, and some time, is left."""
+        return not self.exhausted and self._granted > share * DETERMINISTIC_SHARE * self._deadline.limit_s
 
     def charge(self, deterministic_s: float) -> None:
         """Take off what a solve used."""
@@ -214,15 +226,20 @@ def _dive(program: Program, arrays: Arrays, relaxed: _Relaxed, effort: _Effort) 
 
 
 def _improve(
-    program: Program, arrays: Arrays, relaxed: _Relaxed, x: IntArray, effort: _Effort
+    program: Program, arrays: Arrays, relaxed: _Relaxed, x: IntArray, effort: _Effort, beyond: int, leave: float
 ) -> IntArray:
-    """Search around a point, a few groups at a time, while it pays; skipped where all groups fit in at once."""
+    """Search around a point, a few groups at a time, while it pays.
+
+    Parameters
+    ----------
+    beyond : only with more groups than this (fewer are better solved whole); leave : share of the work to leave over.
+    """
     near = Neighbourhoods(program, relaxed.x, program.snapshot.policy.seed)
-    if near.count <= FREED:
+    if near.count <= beyond or near.size <= FEW_MOVES:
         return x
     goal = relaxed.bound - PROOF_TOLERANCE
     idle, draws = 0, near.around(x)
-    while idle < PATIENCE and arrays.objective(x) / SCALE < goal and not effort.exhausted:
+    while idle < PATIENCE and arrays.objective(x) / SCALE < goal and effort.has_more_than(leave):
         held = next(draws)
         found = cp_sat.solve(
             fixed_moves(arrays, held, x[held]), effort.piece(NEIGHBOURHOOD_SHARE), dict(enumerate(x.tolist())),
