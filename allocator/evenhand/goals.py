@@ -107,8 +107,8 @@ def shortfalls(
     top = max(tree.height, default=0)
     guarantees = inner = leaves = 0.0
     for c in range(len(tree.ids)):
-        if tree.groups[c].guaranteed_gpus is not None and entitled.guarantee[c] > 0:
-            need = whole_gangs(demands[c], float(entitled.guarantee[c])) / GRAIN
+        if tree.groups[c].guaranteed_gpus is not None and entitled.guaranteed[c] > 0:
+            need = whole_gangs(demands[c], float(entitled.guaranteed[c])) / GRAIN
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
             need = whole_gangs(demands[c], float(entitled.entitled[c])) / GRAIN

@@ -9,6 +9,7 @@ from math import floor, inf
 
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.owed import owed_gangs
+from evenhand.audit.numbers import SIXTEEN, sixteenths
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.split import Claim, scaled_floors, split
 
@@ -82,8 +83,11 @@ def dues(reading: Reading) -> Dues:
 
 
 def _within(gangs: Counter[int], owed: float) -> int:
-    """Return the largest sum of gangs not above what is owed, thousandths."""
-    return largest_subset(gangs, floor((owed + TOLERANCE) * MILLI))
+    """Return the largest sum of gangs not above what is owed, each gang and the sum in whole sixteenths (O)."""
+    parts: Counter[int] = Counter()
+    for milli, count in gangs.items():
+        parts[sixteenths(milli)] += count
+    return largest_subset(parts, floor(owed * SIXTEEN + TOLERANCE))
 
 
 def _standings(reading: Reading, usage: Mapping[str, float]) -> dict[str, int]:

@@ -16,3 +16,12 @@ def close(one: float | None, other: float | None) -> bool:
     if one is None or other is None:
         return one is other
     return abs(one - other) <= slack(one, other)
+
+
+SIXTEEN = 16
+"""Parts of a GPU in which shortfalls are counted (O)."""
+
+
+def sixteenths(milli: int) -> int:
+    """Return thousandths of a GPU as whole sixteenths, rounded down."""
+    return milli * SIXTEEN // 1000

@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.audit.decisions import Choice, Decisions
 from evenhand.audit.dues import Dues
 from evenhand.audit.jobs import JobReading
+from evenhand.audit.numbers import SIXTEEN, sixteenths
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.target import Target
 from evenhand_models import Action
@@ -53,8 +54,10 @@ class Tally:
 
     Attributes
     ----------
-    held, throughput : mapping of str to int
-        Charged GPUs and throughput by group, reservations included, thousandths (O).
+    held, used : mapping of str to int
+        Charged GPUs and throughput by group, reservations included, gang by gang in whole sixteenths (O).
+    throughput : mapping of str to int
+        Throughput by group, reservations included, thousandths (E1).
     runs : mapping of str to Counter of str
         GPUs that run by group and type, reservations not included: `X_l`.
     running : mapping of str to int
@@ -62,6 +65,7 @@ class Tally:
     """
 
     held: Mapping[str, int]
+    used: Mapping[str, int]
     throughput: Mapping[str, int]
     runs: Mapping[str, Counter[str]]
     running: Mapping[str, int]
@@ -70,6 +74,7 @@ class Tally:
 def tally(reading: Reading, decisions: Decisions) -> Tally:
     """Count what the decisions give to each group's budgeted jobs."""
     held: Counter[str] = Counter()
+    used: Counter[str] = Counter()
     throughput: Counter[str] = Counter()
     runs: dict[str, Counter[str]] = {}
     running: Counter[str] = Counter()
@@ -84,9 +89,10 @@ def tally(reading: Reading, decisions: Decisions) -> Tally:
             else:
                 kind, gpus = decisions.reserved.get(job.job.id), job.job.gpus
             if kind is not None:
-                held[group] += gpus * reading.charge[kind]
+                held[group] += sixteenths(gpus * reading.charge[kind])
+                used[group] += sixteenths(gpus * job.rates.get(kind, 0))
                 throughput[group] += gpus * job.rates.get(kind, 0)
-    return Tally(held, throughput, runs, running)
+    return Tally(held, used, throughput, runs, running)
 
 
 def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions) -> Worth:
@@ -126,7 +132,7 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
         for group, within in dues.within_guarantee.items()
         if dues.guarantee[group] > 0
     )
-    return 200.0 * (1 << reading.tree.top) * short / MILLI
+    return 200.0 * (1 << reading.tree.top) * short / SIXTEEN
 
 
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
@@ -134,15 +140,15 @@ def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> floa
     short = sum(
         max(0, within - held[group]) << reading.tree.height[group] for group, within in dues.within.items()
     )
-    return 100.0 * short / MILLI
+    return 100.0 * short / SIXTEEN
 
 
 def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
     """O3: what leaves miss of their aims, and owed gangs that neither run nor are reserved."""
-    short = sum(max(0, aim - counted.throughput.get(group, 0)) for group, aim in target.aim.items())
+    short = sum(max(0, sixteenths(aim) - counted.used.get(group, 0)) for group, aim in target.aim.items())
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
-    return 100.0 * (short / MILLI + missing)
+    return 100.0 * (short / SIXTEEN + missing)
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:

@@ -156,7 +156,8 @@ def _add_spread(
             upper = min(1, upper)
         if upper:
             amount[n] = model.column(0, upper, 0, lambda n=n: f"gpus {label} {s.nodes[n].name}]")  # type: ignore[misc]
-    XX = model.column(0, 1, 0, lambda n=n: f"uses {label} {s.nodes[n].name}]")  # type: ignore[misc]
+            if job.worker_gpus is None and job.gpus_per_node is None and n not in free:
+                used[n] = model.column(0, 1, 0, lambda n=n: f"uses {label} {s.nodes[n].name}]")  # type: ignore[misc]
     program.columns.spreads.append(Spread(unit, move, site, block, sizes, amount, used))
 
 

@@ -1,7 +1,7 @@
 """O1 to O3: shortfall against guarantees, inner levels, leaves' aims and owed gangs, counted in `GRAIN`ths of a GPU.
 
 short_c >= a_c - sum of [size rho] x over budgeted jobs below c; short_i >= aim_i - sum of [size r] x over the leaf's;
-[] rounds each gang to the grain: finer grains make knapsacks that no solver closes, and nobody a job better off.
+[] rounds each gang down to the grain: finer grains make knapsacks that no solver closes, and nobody a job better off.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ GRAIN = 16
 
 
 def grains(milli: int) -> int:
-    """Thousandths of a GPU in grains, to the nearest, halves up."""
-    return (2 * milli * GRAIN + 1000) // 2000
+    """Thousandths of a GPU in whole grains, rounded down: gangs that fit an entitlement still do."""
+    return milli * GRAIN // 1000
 
 
 def whole_gangs(demands: list[int], entitled: float) -> int:
@@ -84,8 +84,8 @@ def add_rows(program: Program) -> None:
     for c in range(len(tree.ids)):
         parts = [part for g in below[c] for part in charged[g]]
         held = sum(charged_fixed[g] for g in below[c])
-        if tree.groups[c].guaranteed_gpus is not None and program.entitlement.guarantee[c] > 0:
-            need = whole_gangs(demands[c], float(program.entitlement.guarantee[c]))
+        if tree.groups[c].guaranteed_gpus is not None and program.entitlement.guaranteed[c] > 0:
+            need = whole_gangs(demands[c], float(program.entitlement.guaranteed[c]))
             _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top))
         if tree.children[c]:
             need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))

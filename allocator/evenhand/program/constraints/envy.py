@@ -14,6 +14,9 @@ from evenhand.program.variables import Program
 FINE = 1000
 """Envy rows are scaled by this once more, so that rounding a coefficient costs a millionth of a GPU."""
 
+MOST = 10**15
+"""More than any excess: a thousand million GPUs."""
+
 
 def applies(program: Program) -> bool:
     """Whether there are two groups to compare."""
@@ -34,7 +37,7 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
             columns[other] = model.column(
-                0, s.total_gpus * FINE * 1000, -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
+                0, MOST, -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
                 lambda g=gl: f"excess[{s.tree.ids[g]}]",  # type: ignore[misc]
             )  # fmt: skip
         ratio = float(target.entitled[other] / target.entitled[i])
