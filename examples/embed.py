@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from evenhand import ClusterState, Contract, Job, Policy, allocate, audit
-from evenhand_models import Action, GpuType, Group, Node, Usage
+from evenhand import ClusterState, Policy, allocate, audit
+from evenhand_models import Action, Contract, GpuType, Group, Job, Node, Usage
 
 now = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 hour = timedelta(hours=1)

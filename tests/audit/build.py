@@ -171,9 +171,9 @@ def _certificate(**more: Any) -> Wire:
 
 
 def changed(plan: Plan, path: str, value: Any) -> Plan:
-    """The plan with one thing changed; a path like ``assignments/b1/placement`` or ``certificate/goals/envy/value``."""
+    """The plan with one thing changed, at a path like ``assignments|b1|placement``."""
     wire = plan.model_dump()
-    *way, last = path.split("/")
+    *way, last = path.split("|")
     spot: Any = wire
     for step in way:
         if isinstance(spot, list | tuple):

@@ -1,12 +1,12 @@
 """Rules D and the owed gang by hand."""
 
 import pytest
+
+from audit.build import at, group, job, node, running, state
 from evenhand.audit.dues import dues
 from evenhand.audit.reading import read
 from evenhand.audit.split import Claim, split
 from evenhand_models import Policy
-
-from audit.build import at, group, job, node, running, state
 
 HALVES = [group("A"), group("B")]
 
@@ -68,7 +68,9 @@ def test_case_23_only_who_can_use_a_type_shares_it():
 
 
 def test_case_15_small_usage_ranks():
-    given = state([node("n", 8)], [group("A", 1), group("B", 99)], ones("A", 8) + ones("B", 8), {"A": 1 / 3600})
+    given = state(
+        [node("n", 8)], [group("A", 1), group("B", 99)], ones("A", 8) + ones("B", 8), {"A": 1 / 3600}
+    )
     due = owed(given)
     assert due.usage["A"] > 0
     assert due.standing == {"B": 1, "A": 2}
@@ -77,7 +79,7 @@ def test_case_15_small_usage_ranks():
 def test_three_levels_and_an_own_jobs_child():
     """Org of 12 GPUs: x (share 3) has own jobs and children x/p (1) and x/q (3); y (share 1).
 
-    x gets 9, y 3. In x the own jobs weigh 2 (the mean of 1 and 3): p 1.5, q 4.5, own 3. x/q/r holds all of q's.
+    x gets 9, y 3. In x the own jobs weigh 2 (the mean of 1 and 3): p 1.5, q 4.5, own 3. All of q is x/q/r's.
     """
     groups = [
         group("org"),
@@ -92,7 +94,7 @@ def test_three_levels_and_an_own_jobs_child():
     expected = {"org": 12, "x": 9, "y": 3, "x/p": 1.5, "x/q": 4.5, "x/q/r": 4.5}
     assert due.entitled == pytest.approx(expected)
     assert due.leaf == pytest.approx({"org": 0, "x": 3, "y": 3, "x/p": 1.5, "x/q": 0, "x/q/r": 4.5})
-    assert due.within == {"org": 12_000, "x": 9000, "x/q": 4000}
+    assert due.within == {"org": 12 * 16, "x": 9 * 16, "x/q": 4 * 16}
 
 
 def test_an_idle_share_goes_to_siblings_first():
@@ -115,7 +117,7 @@ def test_guarantees_hold_and_are_summed_up_the_tree():
     due = owed(state([node("n", 10)], groups, ones("x/p", 10) + ones("x/q", 10) + ones("y", 10)))
     assert due.guarantee == {"x": 4, "y": 0, "x/p": 4, "x/q": 0}
     assert due.entitled == pytest.approx({"x": 4, "y": 6, "x/p": 4, "x/q": 0})
-    assert due.within_guarantee == {"x/p": 4000}
+    assert due.within_guarantee == {"x/p": 4 * 16}
 
 
 def test_guarantees_beyond_what_there_is_are_scaled():
@@ -178,7 +180,7 @@ def test_a_gang_larger_than_its_leaf_is_owed_where_it_is_covered():
 
 
 def test_who_stands_first_is_asked_even_if_it_has_no_such_gang():
-    jobs = [job("small", "A", 1), job("b", "B", 6), job("c", "C", 8)]
+    jobs = [*ones("A", 6), job("b", "B", 6), job("c", "C", 8)]
     assert owed(state([node("n", 16)], BIG, jobs, {"B": 1})).owed == ()
     assert owed(state([node("n", 16)], BIG, jobs, {"A": 1})).owed == ("b",)
 
@@ -192,7 +194,9 @@ def test_a_gang_nobody_covers_is_owed_by_the_cluster():
 def test_the_first_owed_gang_goes_by_priority_then_age_then_id():
     def first(**later):
         jobs = [job("m", "A", 6, submitted_at=at(-9)), job("z", "A", 6, **{"submitted_at": at(-9), **later})]
-        return owed(state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)])).owed
+        return owed(
+            state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)])
+        ).owed
 
     assert first() == ("m",)
     assert first(priority=1) == ("z",)

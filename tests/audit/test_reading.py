@@ -1,10 +1,10 @@
 """Rules S on small states, every expected value worked out by hand."""
 
 import pytest
-from evenhand.audit.reading import read
-from evenhand_models import Policy
 
 from audit.build import at, group, job, node, running, state
+from evenhand.audit.reading import read
+from evenhand_models import Policy
 
 ROOT = [group("a")]
 

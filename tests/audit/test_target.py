@@ -1,13 +1,13 @@
 """Rules T by hand."""
 
 import pytest
+
+from audit.build import group, job, node, state
 from evenhand.audit.dues import dues
 from evenhand.audit.fairness import check_target
 from evenhand.audit.reading import read
 from evenhand.audit.target import aim_at
 from evenhand_models import Policy
-
-from audit.build import group, job, node, state
 
 NODES = [node("h", 3), node("a", 3, kind="a100")]
 BOTH = {"h100": 1.0, "a100": 1.0}
@@ -30,13 +30,17 @@ def faults(given, bundle, **policy):
 
 
 def bundles(a, b, c):
-    return {name: dict(zip(("h100", "a100"), held, strict=True)) for name, held in zip("ABC", (a, b, c), strict=True)}
+    return {
+        name: dict(zip(("h100", "a100"), held, strict=True))
+        for name, held in zip("ABC", (a, b, c), strict=True)
+    }
 
 
 def test_values_floors_and_prices():
-    """P is owed 8 of 8 + 4 charged GPUs' worth of e = (4, 8); its slice holds more than its 2 GPUs can use."""
+    """P is owed all of the 2 GPUs it can use, Q the other 10."""
     nodes = [node("h", 6), node("a", 6, kind="a100")]
-    jobs = [job("p", "P", 2, speedup={"h100": 2.0, "a100": 1.0}), job("q", "Q", 12, speedup=BOTH)]
+    jobs = [job("p", "P", 2, speedup={"h100": 2.0, "a100": 1.0}), job("q", "Q", 6, speedup=BOTH)]
+    jobs.append(job("r", "Q", 6, speedup=BOTH))
     reading = read(state(nodes, [group("P", 9), group("Q", 1)], jobs), Policy())
     owed = dues(reading)
     target = aim_at(reading, owed, {"P": {"h100": 1.5, "a100": 0.5}, "Q": {"h100": 4.5, "a100": 5.5}})
@@ -49,7 +53,7 @@ def test_values_floors_and_prices():
     assert q.floor == pytest.approx(10)
     assert p.value({"h100": 1.5, "a100": 9}) == pytest.approx(1.75)
     assert target.value == pytest.approx({"P": 1.75, "Q": 10})
-    assert target.aim == {"P": 0, "Q": 0}
+    assert target.aim == {"P": 0, "Q": 6000}
 
 
 def test_the_price_of_a_full_hand_is_that_of_the_last_type_taken():

@@ -1,7 +1,7 @@
 """Clusters, groups and jobs in the short form of the cases, and a round whose plan has passed the audit.
 
-`nodes("2x8 H100, 1x4 A100")` are n0 to n2; `job("j", "A", 8, c=60, on={"n0": 8}, ran=90)` runs since 90 minutes with
-a contract of 60. It is noon.
+`nodes("2x8 H100, 1x4 A100")` are n0 to n2; `job("j", "A", 8, c=60, on={"n0": 8}, ran=90)` runs since 90 minutes
+with a contract of 60. It is noon.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+
+from strategies import apply_plan
 
 from evenhand import allocate, audit
 from evenhand_models import (
@@ -28,7 +30,6 @@ from evenhand_models import (
     Usage,
     WarningCode,
 )
-from strategies import apply_plan
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 WEEK_H = 168.0
@@ -67,7 +68,7 @@ def job(
     now: datetime = NOW,
     **more: Any,
 ) -> Job:
-    """A job with a contract of c minutes, pending; running if it is `on` nodes, since `ran` minutes before `now`."""
+    """A job with a contract of c minutes: pending, or running if `on` nodes, since `ran` minutes before `now`."""
     fields: dict[str, Any] = {"speedup": {"H100": 1.0}, "submitted_at": now - timedelta(minutes=ran or 10)}
     if on is not None:
         fields |= {

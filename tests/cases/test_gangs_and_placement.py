@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from cases.states import (
     actions,
     after,
@@ -19,7 +20,6 @@ from cases.states import (
     who,
     why,
 )
-
 from evenhand_models import ClusterState, Job
 
 EVEN = {"A": 50, "B": 50}
@@ -45,10 +45,18 @@ def test_case_07_a_full_pool_does_not_hold_up_another() -> None:
 @pytest.mark.parametrize(
     ("impossible", "code", "limit"),
     [
-        (job("j", "A", 17), "gang_too_large", "Needs 17 GPUs; the largest size that H100 nodes could hold is 16."),
+        (
+            job("j", "A", 17),
+            "gang_too_large",
+            "Needs 17 GPUs; the largest size that H100 nodes could hold is 16.",
+        ),
         (job("j", "A", 16, gpus_per_node=16), "gang_too_large", "Needs 16 GPUs on one node"),
         (job("j", "A", 16, worker_gpus=16), "gang_too_large", "Needs 16 GPUs on one node for a worker"),
-        (job("j", "A", 8, speedup={"B200": 1.0}), "no_such_type", "It runs on B200 only, and the cluster has H100."),
+        (
+            job("j", "A", 8, speedup={"B200": 1.0}),
+            "no_such_type",
+            "It runs on B200 only, and the cluster has H100.",
+        ),
     ],
     ids=["17", "16 on one node", "16 in one worker", "a type that is not there"],
 )
@@ -135,13 +143,15 @@ def fragments(lost_min: dict[str, float], **fours: float) -> ClusterState:
     for node, sizes in pieces.items():
         for size in sizes:
             name = f"{node}x{size}"
-            more = {"ran": 10 * size} if size == 4 else {"ran": 300, "checkpointed_at": after(-lost_min[name])}
+            more = (
+                {"ran": 10 * size} if size == 4 else {"ran": 300, "checkpointed_at": after(-lost_min[name])}
+            )
             jobs.append(job(name, "A", size, on={node: size}, **(more | fours)))
     return cluster("3x8 H100", {"A": 1}, jobs)
 
 
-# Four GPUs on one node: n0 gives its 2 to n1 and its 1 to n2; or n2 likewise to n1 and n0; or n1 gives its 2 to n0 or n2,
-# which has given its 1 to the other first. Two moves of 2 + 1 GPUs each way; the lost work says which is cheapest.
+# Four GPUs on one node: n0 gives its 2 to n1 and its 1 to n2; or n2 likewise to n1 and n0; or n1 gives its 2 to
+# n0 or n2, which has given its 1 to the other first. All are two moves, of 2 and 1 GPUs: lost work decides.
 WAYS = {
     frozenset({"n0x2", "n0x1"}): "n0",
     frozenset({"n2x2", "n2x1"}): "n2",

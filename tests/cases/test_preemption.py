@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
+from strategies import apply_plan
+
 from cases.states import (
     WEEK_H,
     actions,
@@ -25,25 +28,36 @@ from cases.states import (
     who,
     why,
 )
-from strategies import apply_plan
-
-from evenhand_models import AllocateRequest, ClusterState, InvalidInput, Plan, Policy, check_state, parse_request
+from evenhand_models import (
+    AllocateRequest,
+    ClusterState,
+    InvalidInput,
+    Plan,
+    Policy,
+    check_state,
+    parse_request,
+)
 
 EVEN = {"A": 50, "B": 50}
 
 
-def two_queues() -> ClusterState:
-    """Case 1: both past their contracts of an hour since half an hour, and charged for what they ran."""
+CHARGED = {"Q1": 6.0, "Q2": 1.5}
+"""What j1 and j2 were charged for the 90 minutes they have run."""
+
+
+def two_queues(used: dict[str, float] = CHARGED) -> ClusterState:
+    """Case 1: both queues are past their contracts of an hour since half an hour."""
     jobs = [
         job("j1", "Q1", 4, on={"n0": 4}, ran=90),
         job("j2", "Q2", 1, on={"n0": 1}, ran=90),
         job("j3", "Q2", 4),
     ]
-    return cluster("1x8 H100", {"Q1": 37.5, "Q2": 62.5}, jobs, used={"Q1": 6.0, "Q2": 1.5})
+    return cluster("1x8 H100", {"Q1": 37.5, "Q2": 62.5}, jobs, used=used)
 
 
-def test_case_01_j1_is_preempted_once_and_j3_starts() -> None:
-    plan = solve(two_queues())
+@pytest.mark.parametrize("used", [CHARGED, {}], ids=["charged for what they ran", "no usage known"])
+def test_case_01_j1_is_preempted_once_and_j3_starts(used: dict[str, float]) -> None:
+    plan = solve(two_queues(used))
     assert actions(plan) == {"j1": "preempt", "j2": "keep", "j3": "start"}
     assert of(plan, "j1").requeue is True
     assert standing(plan, "Q1").entitled_gpus == pytest.approx(3, abs=0.05)
@@ -68,7 +82,7 @@ def test_case_01_with_the_clock_running_at_most_one_switch_a_contract(step_min: 
             switches.append(state.now)
         state = later(state, plan, 60 * step_min)
     assert switches[0] == after(0)
-    gaps = [late - early for early, late in zip(switches, switches[1:], strict=False)]
+    gaps = [late - early for early, late in pairwise(switches)]
     assert all(gap >= timedelta(minutes=60) for gap in gaps), gaps
 
 
@@ -99,7 +113,7 @@ def test_case_02_for_an_existing_type_exactly_one_is_preempted_and_p_stands_on_i
 
 
 def starved(minutes: float, used: dict[str, float], **more: str) -> ClusterState:
-    """Case 3: b of B holds all since 12:00 for an hour's contract; A's gang wants as much, so long after noon."""
+    """Case 3: b of B holds all since 12:00 with a contract of an hour; so long after noon A's gang waits."""
     now = after(minutes)
     jobs = [
         job("b", "B", 8, on={"n0": 8}, ran=minutes, now=now),
@@ -214,8 +228,8 @@ def test_case_04_where_a_restart_costs_nothing_ten_are_preempted_at_once() -> No
 def newcomer(past: int) -> ClusterState:
     """Case 5: A ran 100 of 100 all week, `past` jobs past their contract of an hour; B comes with 60.
 
-    a000 saved its work now, a001 a minute ago and so on up to an hour; those past that and every third of the others
-    never saved. The protected ones started 50, 49 ... minutes ago and end from 12:10 on.
+    a001 saved its work a minute ago, a002 two and so on up to an hour; those past that, and every third of the
+    others, never saved. The protected ones started 50, 49 ... minutes ago and end from 12:10 on.
     """
     on = nodes("10x10 H100")
     held = ones_on(on, "a", "A", 100, ran=600)
@@ -268,6 +282,8 @@ def test_case_05_with_50_past_their_contract_50_start_and_ten_wait_for_the_first
     for name in waiting:
         assert of(plan, name).earliest_start_at == after(10)
         found = why(plan, name, "protected_work")
-        assert found.message.startswith("50 protected jobs hold 50 H100 on nodes it could use: a050, a051, a052")
+        assert found.message.startswith(
+            "50 protected jobs hold 50 H100 on nodes it could use: a050, a051, a052"
+        )
         assert "the first until 2026-11-01T12:10:00Z" in found.message
         assert found.refs == tuple(f"a{i:03}" for i in range(50, 60))

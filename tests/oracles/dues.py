@@ -128,8 +128,9 @@ class Dues:
         return max((1 + self.height(child) for child in self.reader.children(group)), default=0)
 
     def reach(self, group: str, amount: float) -> float:
-        """Largest sum of demands below a group that an amount pays for."""
-        return best_sum([self.reader.demand(j) for j in self.below(group)], amount)
+        """Largest sum of demands below a group that an amount pays for, in whole sixteenths."""
+        paid = math.floor(16 * amount + SLACK) / 16
+        return best_sum([sixteenths(self.reader.demand(j)) for j in self.below(group)], paid)
 
     def owed_gangs(self) -> set[str]:
         """Ids of the gangs owed at some group or at the cluster (O3)."""
@@ -168,6 +169,11 @@ def stated_target(state: ClusterState, plan: Plan) -> Target:
                 above = target[group.parent]
                 above[kind] = max(0.0, above.get(kind, 0.0) - gpus)
     return target
+
+
+def sixteenths(gpus: float) -> float:
+    """Round what one gang holds down to a sixteenth of a GPU (O); amounts are whole thousandths."""
+    return round(1000 * gpus) * 16 // 1000 / 16
 
 
 def best_sum(sizes: list[float], amount: float) -> float:

@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand_models import ClusterState, Job, Policy
-from oracles.dues import Dues, Target, best_sum, drawn
+from oracles.dues import sixteenths, Dues, Target, best_sum, drawn
 from oracles.moves import Move, Moves
 from oracles.prices import Column, Prices
 from oracles.reading import Place, Reader
@@ -159,7 +159,7 @@ class Enumeration:
                 short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
                 goals["inner_levels"] -= 100.0 * 2 ** dues.height(group.id) * short
         for group, aim in self.aims().items():
-            goals["leaves"] -= 100 * np.maximum(aim - sums.get(("thr", group), zero), 0)
+            goals["leaves"] -= 100 * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
         goals["envy"] -= self._envy(sums) / 16
         goals["order"] += self._handover(sums)
         goals["allowed"] = self._allowed(sums)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evenhand_models import Job
-from oracles.dues import Dues
+from oracles.dues import Dues, sixteenths
 from oracles.moves import Move
 from oracles.reading import Reader
 
@@ -56,7 +56,8 @@ class Prices:
         reader = self.reader
         if move.kind is not None:
             for above in reader.lineage(group):
-                yield ("held", above), move.gpus * reader.rate[move.kind]
+                yield ("held", above), sixteenths(move.gpus * reader.rate[move.kind])
+            yield ("use", group), sixteenths(move.gpus * reader.speed[job.id][move.kind])
             yield ("thr", group), move.gpus * reader.speed[job.id][move.kind]
             if move.what == "reserve":
                 yield ("reserved", move.kind), move.gpus
@@ -87,7 +88,8 @@ class Prices:
             if move.what in STAYS:
                 value += rate * self._horizon(job)
             else:
-                value += rate * (1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+                left = self._horizon(job) if move.what in ("migrate", "repair") else 1.0
+                value += rate * min(left, 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
         if move.what in ("preempt", "migrate") and not reader.hit(job):
             here = reader.kind_held(job)
             rate = job.placed_gpus * reader.speed[job.id][str(here)]

@@ -1,8 +1,8 @@
 """An independent judge of plans: from state, policy and plan alone, with no solver and none of its code.
 
-`audit` checks every rule of docs/model.md that can be checked on one plan: how the state is read, entitlements,
-the fair target, capacity, gangs, protection, preemption, limits, the order of leaving, and every number of the
-certificate. It does not check that a plan is the best possible: that is what the bound claims.
+`audit` checks every rule of docs/model.md that can be checked on one plan: how the state is read, what is
+owed, the fair target, capacity, gangs, protection, preemption, limits, the order of leaving, and all numbers
+of the certificate. It does not check that a plan is the best possible: that is what the bound claims.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from math import floor, inf
 
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
-from evenhand.audit.owed import owed_gangs
 from evenhand.audit.numbers import SIXTEEN, sixteenths
+from evenhand.audit.owed import owed_gangs
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.split import Claim, scaled_floors, split
 
@@ -35,7 +35,7 @@ class Dues:
     standing : mapping of str to int
         Rank among siblings, from 1 (D5).
     within, within_guarantee : mapping of str to int
-        `a_c` and `a'_c`, thousandths: the largest sum of gangs below c not above e_c, and p_c (O).
+        `a_c` and `a'_c`, whole sixteenths: the largest sum of gangs below c not above e_c, and p_c (O).
     owed : tuple of str
         Ids of the owed gangs (O3).
     """
@@ -83,7 +83,7 @@ def dues(reading: Reading) -> Dues:
 
 
 def _within(gangs: Counter[int], owed: float) -> int:
-    """Return the largest sum of gangs not above what is owed, each gang and the sum in whole sixteenths (O)."""
+    """Return the largest sum of gangs not above what is owed, all in whole sixteenths (O)."""
     parts: Counter[int] = Counter()
     for milli, count in gangs.items():
         parts[sixteenths(milli)] += count

@@ -193,12 +193,12 @@ def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
     ahead = 0.0
     if choice.action in RUNS and choice.gpu_type is not None:
         pace = choice.gpus * job.rates.get(choice.gpu_type, 0) / MILLI
-        if choice.action in (Action.KEEP, Action.RESIZE):
-            ends = job.job.expected_end_at
-            left = float(policy.lookahead_s) if ends is None else (ends - reading.state.now).total_seconds()
-            ahead = pace * min(1.0, max(0.0, left) / policy.lookahead_s)
-        else:
-            ahead = pace * (1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+        ends = job.job.expected_end_at if job.running else None
+        left = float(policy.lookahead_s) if ends is None else (ends - reading.state.now).total_seconds()
+        share = min(1.0, max(0.0, left) / policy.lookahead_s)
+        if choice.action not in (Action.KEEP, Action.RESIZE):
+            share = min(share, 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+        ahead = pace * share
     if job.hit or choice.action not in (Action.PREEMPT, Action.MIGRATE):
         return ahead
     pace = job.held_gpus * job.rates.get(job.held_type or "", 0) / MILLI

@@ -1,18 +1,21 @@
-"""What a leaf's jobs could draw from its bundle, and the whole gangs to aim at (rule T5)."""
+"""What a leaf's jobs could draw from its bundle (rule T5)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
+from evenhand.errors import SolverError
 from evenhand.fairness.group_value import FloatArray
 from evenhand.shapes import IntArray
-from evenhand.solvers.lp import INFINITY, LpStatus, Rows, SolverError, solve_lp
+from evenhand.solvers.lp import INFINITY, LpStatus, Rows, solve_lp
 
 _MOST_TYPES_BY_PRICES = 5
 """Up to so many types prices are searched directly; beyond, the transport program goes to a solver."""
+_DUST_GPUS = 1e-9
+_DUST_MILLI = 1e-9
+"""A dual value that is smaller by less than this, relative to a million, is no smaller."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +30,10 @@ class Drawers:
     leaf: IntArray
     size: IntArray
     speed_milli: IntArray
+
+    def only(self, keep: IntArray, leaf: IntArray) -> Drawers:
+        """Some of them, with their leaves renumbered."""
+        return Drawers(leaf, self.size[keep], self.speed_milli[keep])
 
 
 def drawers_of(leaf: IntArray, size: IntArray, speed_milli: IntArray) -> Drawers:
@@ -50,57 +57,99 @@ def drawn_throughput(jobs: Drawers, bundles: FloatArray) -> FloatArray:
     ----------
     bundles : GPUs by leaf and type, float [L, T].
     """
-    bundles = np.maximum(bundles, 0.0)
+    bundles = np.where(bundles > _DUST_GPUS, bundles, 0.0)
     used = np.flatnonzero((bundles > 0).any(axis=0))
     speed = np.where(bundles[jobs.leaf] > 0, jobs.speed_milli, 0)[:, used]
-    some = speed.any(axis=1)
+    some = np.flatnonzero(speed.any(axis=1))
     jobs = Drawers(jobs.leaf[some], jobs.size[some], speed[some])
-    if not len(jobs.leaf):
-        return np.zeros(len(bundles))
+    found = np.zeros(len(bundles))
+    if not len(some):
+        return found
     if len(used) > _MOST_TYPES_BY_PRICES:
         return _by_program(jobs, bundles[:, used])
-    return _by_prices(jobs, bundles[:, used]) / 1000
+    leaves, local = np.unique(jobs.leaf, return_inverse=True)
+    search = _PriceSearch(Drawers(local.reshape(-1).astype(np.int64), jobs.size, jobs.speed_milli), bundles[leaves][:, used])
+    found[leaves] = search.least() / 1000
+    return found
 
 
-def _by_prices(jobs: Drawers, bundles: FloatArray) -> FloatArray:
-    """Least dual value by steepest descent over price steps that halve: exact, the dual is L-natural-convex."""
-    leaves, types = bundles.shape
-    directions = np.array([d for d in product((0, 1), repeat=types) if any(d)], dtype=np.int64)
-    directions = np.concatenate([directions, -directions])
-    prices = np.zeros((leaves, types), dtype=np.int64)
-    value = _dual(jobs, bundles, prices)
-    step = 1 << max(0, int(jobs.speed_milli.max()).bit_length() - 1)
-    while step:
-        active = np.arange(leaves)
-        while len(active):
-            part, local = _of_leaves(jobs, active, leaves)
-            tried = np.array([_dual(part, bundles[active], prices[active] + step * d) for d in directions])
-            best = tried.argmin(axis=0)
-            least = tried[best, np.arange(len(active))]
-            better = least < value[active] - 1e-9 * np.maximum(1.0, value[active] * 1e-5)
-            prices[active[better]] += step * directions[best[better]]
-            value[active[better]] = least[better]
-            active = active[better]
-        step //= 2
-    return value
+class _PriceSearch:
+    """Least dual value by steepest descent over price steps that halve.
 
+    The dual is L-natural-convex: where no set of prices can be raised or lowered together with gain, it is least.
+    Every leaf has jobs. Directions are sets of types, written as bits.
+    """
 
-def _of_leaves(jobs: Drawers, active: IntArray, leaves: int) -> tuple[Drawers, IntArray]:
-    """Jobs of some leaves, the leaves renumbered."""
-    if len(active) == leaves:
-        return jobs, active
-    place = np.full(leaves, -1, dtype=np.int64)
-    place[active] = np.arange(len(active))
-    at = place[jobs.leaf]
-    keep = at >= 0
-    return Drawers(at[keep], jobs.size[keep], jobs.speed_milli[keep]), active
+    def __init__(self, jobs: Drawers, bundles: FloatArray) -> None:
+        self._jobs = jobs
+        self._bundles = bundles
+        self._types = bundles.shape[1]
+        bits = (np.arange(1 << self._types)[:, None] >> np.arange(self._types)) & 1
+        self._sets = bits.astype(np.int64)
+        self._set_cost = bundles @ self._sets.T.astype(np.float64)
+        self.prices = np.zeros(bundles.shape, dtype=np.int64)
 
+    def least(self) -> FloatArray:
+        """Dual values in thousandths, float [L]."""
+        step = 1 << max(0, int(self._jobs.speed_milli.max()).bit_length() - 1)
+        value = np.zeros(len(self._bundles))
+        while step:
+            active = np.arange(len(self._bundles))
+            while len(active):
+                here, changes = self._changes(active, step)
+                value[active] = here
+                best = changes.argmin(axis=0)
+                gain = -changes[best, np.arange(len(active))]
+                better = gain > _DUST_MILLI * np.maximum(1.0, here * 1e-6)
+                moving = active[better]
+                self.prices[moving] += step * self._directions[best[better]]
+                active = moving
+            step //= 2
+        return value
 
-def _dual(jobs: Drawers, bundles: FloatArray, prices: IntArray) -> FloatArray:
-    """Bundle cost plus gains at these prices, thousandths, float [L]; infinite where a price is below 0."""
-    gain = np.maximum((jobs.speed_milli - prices[jobs.leaf]).max(axis=1), 0) * jobs.size
-    total = np.bincount(jobs.leaf, weights=gain, minlength=len(bundles)) + (bundles * prices).sum(axis=1)
-    return np.where((prices < 0).any(axis=1), np.inf, total)
+    @property
+    def _directions(self) -> IntArray:
+        return np.concatenate([self._sets[1:], -self._sets[1:]])
+
+    def _changes(self, active: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
+        """Dual value of some leaves, float [a], and its change for each direction, float [2 (2^T - 1), a]."""
+        leaf, size, speed = self._part(active)
+        starts = np.flatnonzero(np.concatenate([[True], leaf[1:] != leaf[:-1]]))
+        above = [speed[t] - self.prices[active, t][leaf] for t in range(self._types)]
+        most = self._most(above)
+        everything = len(self._sets) - 1
+        now = np.add.reduceat(np.maximum(most[everything], 0) * size, starts)
+        cost = self._set_cost[active]
+        value = now + (self._bundles[active] * self.prices[active]).sum(axis=1)
+        rises, falls = [], []
+        for s in range(1, everything + 1):
+            rest = most[everything ^ s]
+            up = np.add.reduceat(np.maximum(np.maximum(most[s] - step, rest), 0) * size, starts) - now
+            down = np.add.reduceat(np.maximum(np.maximum(most[s] + step, rest), 0) * size, starts) - now
+            below = (self.prices[active][:, self._sets[s] > 0] < step).any(axis=1)
+            rises.append(up + step * cost[:, s])
+            falls.append(np.where(below, np.inf, down - step * cost[:, s]))
+        return value, np.array(rises + falls)
+
+    def _part(self, active: IntArray) -> tuple[IntArray, IntArray, list[IntArray]]:
+        """Jobs of some leaves, by column: place of the leaf among them, size, speeds by type."""
+        jobs = self._jobs
+        if len(active) == len(self._bundles):
+            return jobs.leaf, jobs.size, [np.ascontiguousarray(jobs.speed_milli[:, t]) for t in range(self._types)]
+        place = np.full(len(self._bundles), -1, dtype=np.int64)
+        place[active] = np.arange(len(active))
+        at = place[jobs.leaf]
+        keep = np.flatnonzero(at >= 0)
+        return at[keep], jobs.size[keep], [jobs.speed_milli[keep, t] for t in range(self._types)]
+
+    def _most(self, above: list[IntArray]) -> list[IntArray]:
+        """Largest gain over each set of types; the empty set gains nothing."""
+        most = [np.zeros_like(above[0])]
+        for s in range(1, len(self._sets)):
+            t = s.bit_length() - 1
+            rest = s ^ (1 << t)
+            most.append(np.maximum(most[rest], above[t]) if rest else above[t])
+        return most
 
 
 def _by_program(jobs: Drawers, bundles: FloatArray) -> FloatArray:

@@ -9,10 +9,15 @@ import numpy as np
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.drawn import drawers_of, drawn_throughput
 from evenhand.fairness.envy_free import envy_free
+from evenhand.fairness.fair_share import fair_share
+from evenhand.fairness.forced import least_slack
 from evenhand.fairness.group_value import FloatArray, GroupValues, group_values, value_of
+from evenhand.fairness.max_min import max_min_throughput
+from evenhand.fairness.max_throughput import max_throughput
 from evenhand.shapes import IntArray
 from evenhand.snapshot import Snapshot
 from evenhand.subset_sums import largest_sum_not_above, limit_milli
+from evenhand_models import FieldError, InvalidInput, Objective
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +31,9 @@ class Target:
     value : v_i(x_i), float [L] (T1); drawn : V_i, float [L] (T5).
     aim_milli : largest throughput of whole gangs not above V_i, thousandths, int [L] (T5).
     throughput : sum of V, what the certificate measures gaps by.
+    best : whether x is proven best by the objective; where there are too many leaves for that it is merely fair.
+    upper_bound : throughput that budgeted jobs cannot exceed in any plan, however GPUs are divided.
+    equal_split : sum of floors; max_min : throughput of the max-min division, None where it was not computed.
     """
 
     values: GroupValues
@@ -41,19 +49,64 @@ class Target:
     drawn: FloatArray
     aim_milli: IntArray
     throughput: float
+    best: bool
+    upper_bound: float
+    equal_split: float
+    max_min: float | None
 
 
 def fair_target(snapshot: Snapshot, entitlement: Entitlement) -> Target:
-    """Divide the usable GPUs by the policy's objective."""
+    """Divide the usable GPUs by the policy's objective.
+
+    Raises
+    ------
+    InvalidInput
+        If the objective is one that this version does not have.
+    """
     values = group_values(snapshot, entitlement)
-    x = envy_free(values)
+    x, best = _divide(values, snapshot.policy.objective)
     jobs, at = _jobs_of_leaves(snapshot, values)
     drawn = drawn_throughput(drawers_of(at, snapshot.size[jobs], snapshot.speed_milli[jobs]), x)
     return Target(
         values=values, leaves=values.leaves, entitled=values.entitled, weights=values.weights, cap=values.cap,
         slices=values.slices, floor=values.floor, pi=values.pi, x=x, value=value_of(values, x), drawn=drawn,
-        aim_milli=_aims(snapshot, jobs, at, drawn), throughput=float(drawn.sum()),
+        aim_milli=_aims(snapshot, jobs, at, drawn), throughput=float(drawn.sum()), best=best,
+        upper_bound=_upper_bound(snapshot), equal_split=float(values.floor.sum()), max_min=max_min_throughput(values),
     )  # fmt: skip
+
+
+def forced_slack(target: Target, pinned: FloatArray) -> FloatArray:
+    """Envy that pinned jobs force on any division: throughput, envious first, float [L, L].
+
+    Parameters
+    ----------
+    pinned : GPUs that protected jobs of each leaf hold, float [L, T].
+    """
+    return least_slack(target.values, target.x, pinned)
+
+
+def _divide(values: GroupValues, objective: Objective) -> tuple[FloatArray, bool]:
+    """The bundles, and whether they are proven best (T4)."""
+    match objective:
+        case Objective.ENVY_FREE:
+            return envy_free(values)
+        case Objective.MAX_THROUGHPUT:
+            return max_throughput(values)
+        case Objective.FAIR_SHARE:
+            return fair_share(values), True
+        case Objective.NASH | Objective.EQUAL_THROUGHPUT | Objective.MAX_MIN:
+            built = ", ".join((Objective.ENVY_FREE, Objective.MAX_THROUGHPUT, Objective.FAIR_SHARE))
+            message = f"objective {objective.value!r} is not built yet; there are {built}."
+            raise InvalidInput([FieldError("/policy/objective", message)])
+
+
+def _upper_bound(snapshot: Snapshot) -> float:
+    """All budgeted jobs split at will over all GPUs that could hold them, cordoned nodes included (they keep work)."""
+    there = np.bincount(snapshot.node_type, weights=snapshot.room, minlength=len(snapshot.types))
+    jobs = np.flatnonzero(snapshot.budgeted)
+    one = np.zeros(len(jobs), dtype=np.int64)
+    together = drawers_of(one, snapshot.size[jobs], snapshot.speed_milli[jobs])
+    return float(drawn_throughput(together, there[None, :])[0])
 
 
 def _jobs_of_leaves(snapshot: Snapshot, values: GroupValues) -> tuple[IntArray, IntArray]:

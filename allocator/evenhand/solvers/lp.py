@@ -13,17 +13,13 @@ import highspy
 import numpy as np
 import numpy.typing as npt
 
-from evenhand_models import EvenhandError
+from evenhand.errors import SolverError
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 INFINITY = float("inf")
 TOLERANCE = 1e-9
 """By how much a row, a bound or a reduced cost may be off."""
-
-
-class SolverError(EvenhandError):
-    """The solver broke down: neither an answer nor a limit, or numbers it does not take."""
 
 
 class LpStatus(StrEnum):
@@ -122,44 +118,59 @@ class LinearProgram:
     cost : float [c]; maximize : sense of the objective.
     rows : the rows.
     col_lower, col_upper : bounds of the columns, float [c].
+    primal : go on with the primal simplex method (what grows is columns), else the dual one (what grows is rows).
     """
 
     def __init__(
-        self, cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, *, maximize: bool
+        self,
+        cost: FloatArray,
+        rows: Rows,
+        col_lower: FloatArray,
+        col_upper: FloatArray,
+        *,
+        maximize: bool,
+        primal: bool = False,
     ) -> None:
         self._highs = _quiet()
-        self._pass(_model(cost, rows, col_lower, col_upper, maximize))
-
-    def _pass(self, model: Any) -> None:
-        _checked(self._highs.passModel(model), "the program was refused")
+        self._highs.setOptionValue("simplex_strategy", 4 if primal else 1)
+        _checked(self._highs.passModel(_model(cost, rows, col_lower, col_upper, maximize)), "the program was refused")
 
     def add_rows(self, rows: Rows) -> None:
-        """Add rows; the basis stays, so the next solve goes on with the dual simplex method."""
+        """Add rows; the basis stays."""
         if rows.count:
-            _checked(
-                self._highs.addRows(
-                    rows.count, rows.lower, rows.upper, len(rows.data), rows.indptr[:-1].astype(np.int32),
-                    rows.indices.astype(np.int32), rows.data,
-                ),
-                "rows were refused",
-            )  # fmt: skip
+            starts, indices = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
+            found = self._highs.addRows(
+                rows.count, rows.lower, rows.upper, len(rows.data), starts, indices, rows.data
+            )
+            _checked(found, "rows were refused")
 
-    def add_columns(self, cost: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-        """Add columns that stand in no row yet."""
+    def add_columns(
+        self,
+        cost: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        entries: tuple[IntArray, IntArray, FloatArray] | None = None,
+    ) -> None:
+        """Add columns; the basis stays.
+
+        Parameters
+        ----------
+        cost, lower, upper : float [k].
+        entries : indptr [k + 1], rows [z] and coefficients [z]; left out: they stand in no row.
+        """
         count = len(cost)
         if count:
-            none = np.zeros(0, dtype=np.int32)
-            starts = np.zeros(count, dtype=np.int32)
+            none = np.zeros(0)
+            indptr, indices, data = entries or (np.zeros(count + 1, dtype=np.int64), none.astype(np.int64), none)
+            starts, places = indptr[:-1].astype(np.int32), indices.astype(np.int32)
             _checked(
-                self._highs.addCols(count, cost, lower, upper, 0, starts, none, np.zeros(0)), "columns were refused"
+                self._highs.addCols(count, cost, lower, upper, len(data), starts, places, data), "columns were refused"
             )
 
-    def set_cost(self, cost: FloatArray, *, maximize: bool) -> None:
-        """Change the whole objective."""
+    def set_cost(self, cost: FloatArray) -> None:
+        """Change the whole objective, not its sense."""
         columns = np.arange(len(cost), dtype=np.int32)
         _checked(self._highs.changeColsCost(len(cost), columns, cost), "the objective was refused")
-        sense = highspy.ObjSense.kMaximize if maximize else highspy.ObjSense.kMinimize
-        _checked(self._highs.changeObjectiveSense(sense), "the sense was refused")
 
     def set_columns(self, columns: IntArray, lower: FloatArray, upper: FloatArray) -> None:
         """Change bounds of some columns."""
@@ -171,6 +182,10 @@ class LinearProgram:
         """Change bounds of some rows."""
         for row, low, high in zip(rows, lower, upper, strict=True):
             _checked(self._highs.changeRowBounds(int(row), float(low), float(high)), "bounds were refused")
+
+    def forget(self) -> None:
+        """Drop the basis: the next solve starts from nothing."""
+        self._highs.clearSolver()
 
     def solve(self, iteration_limit: int | None = None) -> LpResult:
         """Solve from the present basis.
@@ -250,8 +265,11 @@ def solve_mip(
 
 
 def _quiet() -> Any:
-    """A silent single-threaded solver with tight tolerances."""
-    highs = highspy.Highs()
+    """A silent single-threaded solver with tight tolerances.
+
+    The class below `highspy.Highs` does all that is needed; the one above writes a banner to standard output.
+    """
+    highs = highspy._Highs()
     for name, value in (
         ("output_flag", False), ("threads", 1), ("parallel", "off"), ("random_seed", 0), ("solver", "simplex"),
         ("primal_feasibility_tolerance", TOLERANCE), ("dual_feasibility_tolerance", TOLERANCE),

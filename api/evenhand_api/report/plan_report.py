@@ -12,6 +12,7 @@ from rich.text import Text
 from evenhand_api.report.certificate import certificate_report
 from evenhand_api.report.groups import group_report
 from evenhand_api.report.text import (
+    brief,
     duration,
     heading,
     instant,
@@ -85,7 +86,7 @@ def _starts(starts: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterat
         group = jobs[assignment.job].group if assignment.job in jobs else ""
         where = places(assignment.placement)
         if assignment.after:
-            where += f" once {names(assignment.after)} {'has' if len(assignment.after) == 1 else 'have'} left"
+            where += f" after {names(assignment.after, 1)}"
         listed.add_row(
             *(Text(cell) for cell in (assignment.job, group)),
             number(assignment.gpus),
@@ -189,7 +190,7 @@ def _warnings(plan: Plan) -> Iterator[RenderableType]:
 
 
 def _why(assignment: Assignment) -> str:
-    return assignment.reasons[0].message if assignment.reasons else ""
+    return brief(assignment.reasons[0].message) if assignment.reasons else ""
 
 
 def _sum(assignments: list[Assignment]) -> str:

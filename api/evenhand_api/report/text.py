@@ -101,6 +101,13 @@ def names(ids: Iterable[str], most: int = 3) -> str:
     return ", ".join([*listed[:most], *more]) or NONE
 
 
+def brief(sentence: str, most: int = 110) -> str:
+    """Cut a sentence at a word so that a table stays a table; the whole of it is in the plan."""
+    if len(sentence) <= most:
+        return sentence
+    return sentence[: most + 1].rsplit(" ", 1)[0][:most].rstrip(" ,;:") + " ..."
+
+
 def instant(moment: datetime | None) -> str:
     """Write a moment in UTC, to the minute if it is a whole one."""
     if moment is None:

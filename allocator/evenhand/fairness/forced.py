@@ -1,0 +1,118 @@
+"""How much unfairness pinned jobs force on any division, pair by pair: for the certificate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.fairness.bundle_program import BundleProgram, LimitHit
+from evenhand.fairness.group_value import FloatArray, GroupValues, envy_of, used_of
+from evenhand.fairness.kinship import each_alone
+from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of
+from evenhand.shapes import BoolArray, IntArray
+from evenhand.solvers.lp import INFINITY, Rows
+
+ITERATIONS = 15_000
+WORST_PER_LEAF = 12
+SLACK = 1e-7
+"""Envy up to this, in throughput, counts as none."""
+
+
+def least_slack(values: GroupValues, fair: FloatArray, pinned: FloatArray) -> FloatArray:
+    """Envy that is left when pinned GPUs stay where they are: throughput, envious first, float [L, L].
+
+    The program of the target with x_i >= P_i and capacity raised to hold the pins: least total shortfall below
+    floors first, then least summed envy. Where the work allowed does not do, nothing is called forced.
+
+    Parameters
+    ----------
+    fair : the target's bundles, float [L, T]: if they hold the pins, nothing is forced.
+    pinned : P, GPUs, float [L, T].
+    """
+    leaves = len(values.cap)
+    none = np.zeros((leaves, leaves))
+    for possible in (fair, used_of(values.weights, values.cap, values.slices)):
+        if (possible >= pinned - SLACK).all():
+            return none
+    x = _least_unfair(values, pinned)
+    return none if x is None else _slack_at(values, x)
+
+
+def _slack_at(values: GroupValues, x: FloatArray) -> FloatArray:
+    envy = envy_of(values, x)
+    return np.where(envy > SLACK, envy, 0.0)
+
+
+def _least_unfair(values: GroupValues, pinned: FloatArray) -> FloatArray | None:
+    """Bundles with the least shortfall, then the least envy; None if the work allowed does not do."""
+    ground = _Ground(values, pinned)
+    try:
+        short = ground.program(np.concatenate([np.zeros(ground.grid.count), -np.ones(ground.leaves)]))
+        shortfall = float(short.best()[ground.grid.count :].sum())
+        program = ground.program(np.zeros(ground.grid.count + ground.leaves))
+        program.at_most(ground.shortfall_row(shortfall))
+        met = np.eye(ground.leaves, dtype=bool)
+        while True:
+            x = ground.lift(program.best())
+            envious, envied = _worst(_slack_at(values, x), met)
+            if not len(envious):
+                return x
+            met[envious, envied] = True
+            program.at_least(ground.envy(envious, envied), dearest=1.0)
+    except LimitHit:
+        return None
+
+
+def _worst(envy: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
+    envy = np.where(met, 0.0, envy)
+    few = np.argsort(-np.round(envy, 12), axis=1, kind="stable")[:, :WORST_PER_LEAF]
+    envious, envied = np.repeat(np.arange(len(envy)), few.shape[1]), few.reshape(-1)
+    keep = envy[envious, envied] > 0
+    return envious[keep], envied[keep]
+
+
+class _Ground:
+    """Amounts are GPUs above the pins for each column of the grid, then the shortfall of each leaf."""
+
+    def __init__(self, values: GroupValues, pinned: FloatArray) -> None:
+        self.grid = grid_of(values, each_alone(values))
+        self.leaves = len(values.cap)
+        self._values, self._pinned = values, pinned
+        self._all = np.arange(self.leaves)
+
+    def lift(self, amounts: FloatArray) -> FloatArray:
+        """Bundles, pins included, float [L, T]."""
+        return np.asarray(self._pinned + self.grid.lift(amounts[: self.grid.count]))
+
+    def program(self, worth: FloatArray) -> BundleProgram:
+        """Capacity, raised to hold the pins, and floors, missed at the price of a shortfall."""
+        program = BundleProgram(worth, ITERATIONS)
+        there = capacity_rows(self.grid)
+        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1)])
+        room = np.maximum(there.upper - pins, 0.0)
+        program.at_most(Rows(there.indptr, there.indices, there.data, there.lower, room))
+        floors = floor_rows(self.grid)
+        ends, count = floors.indptr[1:], self.grid.count
+        program.at_least(
+            Rows(
+                floors.indptr + np.arange(self.leaves + 1),
+                np.insert(floors.indices, ends, count + self._all),
+                np.insert(floors.data, ends, 1.0),
+                floors.lower - (self._values.weights * self._pinned).sum(axis=1),
+                floors.upper,
+            )
+        )
+        return program
+
+    def shortfall_row(self, least: float) -> Rows:
+        """The shortfall in sum at most what it has to be."""
+        indptr = np.array([0, self.leaves], dtype=np.int64)
+        upper = np.array([least * (1 + 1e-9) + 1e-9])
+        return Rows(indptr, self.grid.count + self._all, np.ones(self.leaves), -np.full(1, INFINITY), upper)
+
+    def envy(self, envious: IntArray, envied: IntArray) -> Rows:
+        """Envy rows over amounts above the pins."""
+        rows, values = envy_rows(self.grid, envious, envied), self._values
+        ratio = values.entitled[envious] / values.entitled[envied]
+        wished = ratio * (values.lever[envious] * self._pinned[envied]).sum(axis=1)
+        own = (values.weights[envious] * self._pinned[envious]).sum(axis=1)
+        return Rows(rows.indptr, rows.indices, rows.data, rows.lower + wished - own, rows.upper)
