@@ -25,6 +25,11 @@ def greedy(snapshot: Snapshot, entitled: Entitlement, index: Index) -> Outcome:
     return _Greedy(snapshot, entitled, index).run()
 
 
+def restartable(snapshot: Snapshot, entitled: Entitlement, index: Index, outcome: Outcome) -> list[int]:
+    """Preempted jobs that could start elsewhere on what a plan leaves free: they would move in two rounds (rule R3)."""
+    return _Greedy(snapshot, entitled, index).second_starts(outcome)
+
+
 class _Greedy:
     def __init__(self, snapshot: Snapshot, entitled: Entitlement, index: Index) -> None:
         self._s = snapshot
@@ -49,6 +54,17 @@ class _Greedy:
         for kind in (True, False):
             decisions.update(self._fill([j for j in candidates if bool(s.budgeted[j]) is kind]))
         return Outcome(decisions)
+
+    def second_starts(self, outcome: Outcome) -> list[int]:
+        """Requeued jobs that fit beside everything the plan runs."""
+        s = self._s
+        held = {j: d.places for j, d in outcome.decisions.items() if d.places}
+        self._floor = open_floor(s, held)
+        for j, d in outcome.decisions.items():
+            if d.places:
+                self._count(j, d.gpus, d.gpu_type)
+        stopped = [j for j, d in sorted(outcome.decisions.items()) if d.move is Move.PREEMPT and s.live[j]]
+        return [j for j in stopped if s.jobs[j].contract.resumable and not s.hit[j] and self._try(j) is not None]
 
     def _what_stays(self) -> set[int]:
         """Running jobs that keep their place: what is pinned, then as many others as nodes and limits hold."""

@@ -184,21 +184,25 @@ def test_reservations_count_in_shortfalls_only():
 
 
 def test_only_what_ends_soon_can_be_reserved():
-    def faults(reserved, policy=None, **more):
-        jobs = [
-            running("a", "A", {"n": 4}, expected_end_at=at(2), **more),
-            job("b", "B", 3),
-            job("c", "B", 2),
-        ]
-        nodes = [node("n", 4, **({"status": "down"} if policy == "down" else {})), node("spare", 2)]
-        reading = read(state(nodes, [group("A"), group("B")], [*jobs, job("free", "B", 1, c=0)]), Policy())
-        return [finding.rule for finding in check_reservations(reading, Decisions({}, reserved))]
+    jobs = [
+        running("a", "A", {"n": 4}, expected_end_at=at(2)),
+        job("b", "B", 3),
+        job("c", "B", 2),
+        job("short", "B", 2, expected_end_at=at(4)),
+        job("free", "B", 1, c=0),
+    ]
+    reading = read(state([node("n", 4), node("spare", 2)], [group("A"), group("B")], jobs), Policy())
 
-    assert faults({"b": "h100"}) == []
-    assert faults({"b": "h100", "c": "h100"}) == ["O8"]
-    assert faults({"free": "h100"}) == ["O8"]
-    assert faults({"a": "h100"}) == ["O8"]
-    assert faults({"b": "h100"}, policy="down") == ["O8"]
+    def faults(reserved, choices=None):
+        decisions = Decisions(choices or {}, dict.fromkeys(reserved, "h100"))
+        return [finding.rule for finding in check_reservations(reading, decisions)]
+
+    assert faults(["b"]) == []
+    assert faults(["b", "c"]) == ["O8"]
+    assert faults(["b", "c"], {"short": start(2)}) == []  # what arrives may end soon as well
+    assert faults(["b"], {"a": STOP}) == ["O8"]
+    assert faults(["free"]) == ["O8"]
+    assert faults(["a"]) == ["O8"]
 
 
 def test_ends_are_half_open():

@@ -1,7 +1,7 @@
 """Clusters, groups and jobs in the short form of the cases, and a round whose plan has passed the audit.
 
-`nodes("2x8 H100, 1x4 A100")` are n0 to n2; `job("j", "A", 8, c=60, on={"n0": 8}, ran=90)` runs since 90 minutes
-with a contract of 60. It is noon.
+`nodes("2x8 H100, 1x4 A100")` are n0 to n2; `job("j", "A", 8, c=60, on={"n0": 8}, ran=90)` has run for 90
+minutes, with a contract of 60. It is noon.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def job(
     now: datetime = NOW,
     **more: Any,
 ) -> Job:
-    """A job with a contract of c minutes: pending, or running if `on` nodes, since `ran` minutes before `now`."""
+    """A job with a contract of c minutes: pending, or running `on` nodes since `ran` minutes before `now`."""
     fields: dict[str, Any] = {"speedup": {"H100": 1.0}, "submitted_at": now - timedelta(minutes=ran or 10)}
     if on is not None:
         fields |= {

@@ -150,8 +150,8 @@ def fragments(lost_min: dict[str, float], **fours: float) -> ClusterState:
     return cluster("3x8 H100", {"A": 1}, jobs)
 
 
-# Four GPUs on one node: n0 gives its 2 to n1 and its 1 to n2; or n2 likewise to n1 and n0; or n1 gives its 2 to
-# n0 or n2, which has given its 1 to the other first. All are two moves, of 2 and 1 GPUs: lost work decides.
+# Four GPUs on one node: n0 gives its 2 to n1 and its 1 to n2; or n2 likewise to n1 and n0; or n1 gives its 2
+# to n0 or n2, which has given its 1 to the other first. All are two moves, of 2 and 1: lost work decides.
 WAYS = {
     frozenset({"n0x2", "n0x1"}): "n0",
     frozenset({"n2x2", "n2x1"}): "n2",

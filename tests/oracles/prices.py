@@ -39,7 +39,7 @@ class Prices:
         if move.kind is not None and move.what != "reserve":
             for above in self.limited.intersection(reader.lineage(group)):
                 yield ("limit", above), move.gpus
-        if move.what in STAYS and self._ends_soon(job):
+        if move.kind is not None and move.what != "reserve" and self._ends_soon(job):
             yield ("ending", str(move.kind)), move.gpus
         if not reader.budgeted(job):
             factor = 1 / (64 * reader.all_gpus) if reader.all_gpus else 0.0
@@ -88,8 +88,7 @@ class Prices:
             if move.what in STAYS:
                 value += rate * self._horizon(job)
             else:
-                left = self._horizon(job) if move.what in ("migrate", "repair") else 1.0
-                value += rate * min(left, 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+                value += rate * min(self._horizon(job), 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
         if move.what in ("preempt", "migrate") and not reader.hit(job):
             here = reader.kind_held(job)
             rate = job.placed_gpus * reader.speed[job.id][str(here)]
@@ -125,6 +124,6 @@ class Prices:
     def _ends_soon(self, job: Job) -> bool:
         """O8: whether its GPUs come free by themselves within the restart cost."""
         reader = self.reader
-        if job.expected_end_at is None or reader.hit(job):
+        if job.expected_end_at is None:
             return False
         return reader.now < job.expected_end_at.timestamp() <= reader.now + reader.policy.restart_cost_s

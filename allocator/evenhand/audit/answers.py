@@ -64,7 +64,7 @@ def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> Ite
     refs = (answer.job,)
     name = f"job {answer.job!r}"
     if answer.action not in HOLDING:
-        reserved = answer.action is Action.WAIT and _says(answer, ReasonCode.RESERVED_ENDING)
+        reserved = answer.action is Action.WAIT and ReasonCode.RESERVED_ENDING in _codes(answer)
         if answer.gpus or answer.placement or (answer.gpu_type is not None and not reserved):
             yield Finding("A1", f"{name} is answered with {answer.action} and yet given GPUs.", refs)
         return
@@ -86,9 +86,9 @@ def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> Ite
         yield Finding("S8", f"{name} is answered as {said} use, but is not.", refs)
 
 
-def _says(answer: Assignment, code: ReasonCode) -> bool:
-    """Say whether an answer gives a reason."""
-    return any(reason.code is code for reason in answer.reasons)
+def _codes(answer: Assignment) -> set[ReasonCode]:
+    """Return the codes of an answer's reasons."""
+    return {reason.code for reason in answer.reasons}
 
 
 def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
@@ -102,14 +102,13 @@ def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
                 "A1", f"job {answer.job!r} is answered with {answer.action} without a reason.", refs
             )
         for reason in answer.reasons:
-            strangers = [name for name in reason.refs if name not in known]
-            if strangers:
-                listed = ", ".join(map(repr, strangers))
+            if not known.issuperset(reason.refs):
+                listed = ", ".join(repr(name) for name in reason.refs if name not in known)
                 yield Finding("A1", f"a reason of job {answer.job!r} names {listed}, unknown.", refs)
-        if job.terminating and not _says(answer, ReasonCode.TERMINATING):
+        if job.terminating and ReasonCode.TERMINATING not in _codes(answer):
             yield Finding("S11", f"job {answer.job!r} is terminating, which its reasons do not say.", refs)
-        for_whom = _says(answer, ReasonCode.PREEMPTED_FOR) or _says(answer, ReasonCode.LIMIT_LOWERED)
-        if answer.action is Action.PREEMPT and not job.hit and not for_whom:
+        stopped = answer.action is Action.PREEMPT and not job.hit
+        if stopped and not _codes(answer) & {ReasonCode.PREEMPTED_FOR, ReasonCode.LIMIT_LOWERED}:
             yield Finding("R1", f"job {answer.job!r} is preempted, and no reason says for whom.", refs)
     for entry in plan.calendar:
         if entry.job not in reading.jobs or any(node not in reading.nodes for node in entry.nodes):

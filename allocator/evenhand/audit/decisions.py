@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from evenhand.audit.reading import JobReading, Reading
-from evenhand_models import Action, Plan, ReasonCode
+from evenhand_models import Action, Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def repaired(reading: Reading, job: JobReading, placement: Mapping[str, int]) ->
 
 
 def decisions_of(reading: Reading, plan: Plan) -> Decisions:
-    """Read what a plan decides; `reserved_ending` as a reason to wait means reserved (O8)."""
+    """Read what a plan decides; a job that waits with a type is reserved on it (O8)."""
     choices: dict[str, Choice] = {}
     reserved: dict[str, str] = {}
     for answer in plan.assignments:
@@ -96,21 +96,20 @@ def decisions_of(reading: Reading, plan: Plan) -> Decisions:
         choices[answer.job] = Choice(
             answer.action, answer.gpu_type if holds else None, answer.gpus if holds else 0, replaced
         )
-        waits_for_end = any(reason.code is ReasonCode.RESERVED_ENDING for reason in answer.reasons)
-        if answer.action is Action.WAIT and answer.gpu_type is not None and waits_for_end:
+        if answer.action is Action.WAIT and answer.gpu_type is not None:  # said of reserved ones only
             reserved[answer.job] = answer.gpu_type
     return Decisions(choices, reserved)
 
 
 def ending_gpus(reading: Reading, decisions: Decisions) -> dict[str, int]:
-    """Return, by type, GPUs of kept jobs (no hit ones, no orphans) that end within the restart cost (O8)."""
+    """Return, by type, GPUs the plan gives to live jobs that end within the restart cost (O8)."""
     ending = dict.fromkeys(reading.types, 0)
     for job in reading.jobs.values():
         ends = job.job.expected_end_at
-        if ends is None or not job.running or job.hit or job.orphan or job.held_type is None:
+        if ends is None or not job.live:
             continue
         choice = decisions.of(job)
         left = (ends - reading.state.now).total_seconds()
-        if choice.action in (Action.KEEP, Action.RESIZE) and 0 < left <= reading.policy.restart_cost_s:
-            ending[job.held_type] += choice.gpus
+        if choice.gpu_type is not None and 0 < left <= reading.policy.restart_cost_s:
+            ending[choice.gpu_type] += choice.gpus
     return ending

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from evenhand.audit.shape import Shapes, least
@@ -109,6 +110,15 @@ def nearest(group: str, tree: Tree) -> str | None:
     return at
 
 
+@dataclass(frozen=True, slots=True)
+class _Types:
+    """Where a job can run: types it fits, types it fits at full size, and throughput by type (S5, S6)."""
+
+    fits: tuple[str, ...]
+    full: frozenset[str]
+    rates: Mapping[str, int]
+
+
 @dataclass(slots=True)
 class JobReader:
     """What reading a job needs to know: the state around it."""
@@ -120,6 +130,7 @@ class JobReader:
     healthy: frozenset[str]
     charge: Mapping[str, int]
     shapes: Shapes
+    _types: dict[tuple[object, ...], _Types] = field(default_factory=dict)
 
     def read(self, job: Job) -> JobReading:
         """Read one job."""
@@ -128,8 +139,8 @@ class JobReader:
             group = job.group if job.group in self.tree.parent else None
         else:
             group = nearest(job.group, self.tree)
-        usable = self._usable(job, least(job))
-        fits = tuple(sorted(usable))
+        types = self._types_of(job)
+        fits = types.fits
         held = {part.node: part.gpus for part in job.placement}
         held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
         reach = fits or ((held_type,) if held_type is not None else ())
@@ -145,10 +156,10 @@ class JobReader:
             job=job,
             group=group,
             fits=fits,
-            full=usable if job.min_gpus is None else self._usable(job, job.gpus),
-            rates=self._rates(job, fits),
+            full=types.full,
+            rates=types.rates,
             reach=reach,
-            demand=job.gpus * max((self.charge[kind] for kind in reach), default=0),
+            demand=job.gpus * max([self.charge[kind] for kind in reach], default=0),
             length_s=length,
             live=live,
             budgeted=budgeted,
@@ -163,6 +174,18 @@ class JobReader:
             lost_s=self._lost(job, started, length),
             age_step=self._age(job),
         )
+
+    def _types_of(self, job: Job) -> _Types:
+        """Return where a job can run and how fast, found once for jobs that are alike."""
+        needs = tuple(job.requires.items()) if job.requires else ()
+        shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same)
+        key = (tuple(job.speedup.items()), needs, shape)
+        if key not in self._types:
+            usable = self._usable(job, least(job))
+            fits = tuple(sorted(usable))
+            full = usable if job.min_gpus is None else self._usable(job, job.gpus)
+            self._types[key] = _Types(fits, full, self._rates(job, fits))
+        return self._types[key]
 
     def _usable(self, job: Job, gpus: int) -> frozenset[str]:
         """Return the types a job fits at a size (S5)."""
@@ -189,4 +212,4 @@ class JobReader:
     def _age(self, job: Job) -> int:
         """Return how many of AGE_STEPS_S a job has waited (O4)."""
         waited = (self.now - min(job.submitted_at, self.now)).total_seconds()
-        return sum(waited >= step for step in AGE_STEPS_S)
+        return bisect_right(AGE_STEPS_S, waited)

@@ -193,7 +193,7 @@ def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
     ahead = 0.0
     if choice.action in RUNS and choice.gpu_type is not None:
         pace = choice.gpus * job.rates.get(choice.gpu_type, 0) / MILLI
-        ends = job.job.expected_end_at if job.running else None
+        ends = job.job.expected_end_at
         left = float(policy.lookahead_s) if ends is None else (ends - reading.state.now).total_seconds()
         share = min(1.0, max(0.0, left) / policy.lookahead_s)
         if choice.action not in (Action.KEEP, Action.RESIZE):

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.errors import SolverError
 from evenhand.fairness.group_value import FloatArray
 from evenhand.shapes import BoolArray
-from evenhand.solvers.lp import INFINITY, LinearProgram, LpStatus, Rows
+from evenhand.solvers.lp import INFINITY, LinearProgram, LpResult, LpStatus, Rows
 
 _BINDING = 1e-9
 """A price above this makes its constraint an equation of all optima."""
@@ -72,14 +73,29 @@ class BundleProgram:
         LimitHit
             If the iterations are used up.
         """
-        found = self._program.solve(max(0, self._left))
-        self._left -= found.iterations
-        if found.status is not LpStatus.OPTIMAL:
-            raise LimitHit(found.status)
+        found = self._solve()
         if self._near is not None:
             return np.asarray(self._near + found.row_dual)
         self._prices, self._gaps = found.x, found.row - self._worth
         return found.row_dual
+
+    def _solve(self) -> LpResult:
+        """Solve from where it stands; once more from nothing if the solver breaks down on the way."""
+        for last in (False, True):
+            if self._left <= 0:
+                break
+            try:
+                found = self._program.solve(self._left)
+            except SolverError:
+                if last:
+                    raise
+                self._program.forget()
+                continue
+            self._left -= found.iterations
+            if found.status is LpStatus.OPTIMAL:
+                return found
+            break
+        raise LimitHit("the iterations allowed do not do")
 
     @property
     def unique(self) -> bool:

@@ -102,7 +102,7 @@ def _pending_units(
         key = (
             int(snapshot.group[j]), bool(snapshot.budgeted[j]), asks[j], job.gpus, job.worker_gpus,
             job.gpus_per_node, snapshot.speed_milli[j].tobytes(), int(snapshot.level_rank[j]),
-            int(snapshot.age_step[j]), alone,
+            int(snapshot.age_step[j]), float(snapshot.left_s[j]), alone,
         )  # fmt: skip
         lines[key].append(j)
     units = [Unit(tuple(sorted(line, key=snapshot.seniority)), asks[line[0]]) for line in lines.values()]

@@ -84,6 +84,10 @@ class LinearModel:
         """Add to a column's objective coefficient."""
         self._cost[column] += cost
 
+    def insist(self, column: int) -> None:
+        """Raise a column's lower bound to its upper bound."""
+        self._lower[column] = self._upper[column]
+
     def upper_of(self, column: int) -> int:
         """Upper bound of a column."""
         return self._upper[column]

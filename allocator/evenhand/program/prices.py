@@ -70,7 +70,7 @@ class Prices:
         """A job that holds so many GPUs of a type afterwards: newly there, or kept in place."""
         s = self._s
         speed = int(s.speed_milli[job, gpu_type]) / 1000.0 if gpu_type >= 0 else 0.0
-        share = min(1.0, max(0.0, float(s.left_s[job])) / self._lookahead) if s.running[job] else 1.0
+        share = min(1.0, max(0.0, float(s.left_s[job])) / self._lookahead)
         if arrives:
             share = min(share, self.started_share)
         return Worth(self.order(job, gpus), gpus * speed * share)

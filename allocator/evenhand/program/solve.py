@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from evenhand.deadline import Deadline
 from evenhand.goals import excess, goals, objective, standing
-from evenhand.outcome import Outcome
+from evenhand.greedy import restartable
+from evenhand.outcome import Move, Outcome
 from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
@@ -72,7 +73,9 @@ class _Search:
     ) -> None:
         self._program, self._counted, self._deadline = program, counted, deadline
         self._effort = _Effort(program, deadline, reserve_s)
+        self._hint = hint
         self._best, self._value = hint, self._worth(hint)
+        self._insisted = False
         self._bound: float | None = None
         self._optimal = self._cut = False
         self._pairs: set[tuple[int, int]] = set()
@@ -101,7 +104,8 @@ class _Search:
             relaxed = _relax(arrays, self._deadline)
         x: IntArray | None = None
         if relaxed is not None:
-            self._lower_bound(relaxed.bound)
+            if not self._insisted:
+                self._lower_bound(relaxed.bound)
             with self._deadline.stage("dive"):
                 x = _dive(self._program, arrays, relaxed, self._effort)
             if x is not None and not self._pairs:
@@ -115,7 +119,8 @@ class _Search:
             found = cp_sat.solve(arrays, self._effort.part(PROOF_SHARE), guess)
         self._effort.charge(found.deterministic_s)
         self._cut = self._cut or found.cut_by_wall
-        self._lower_bound(found.bound / SCALE)
+        if not self._insisted:
+            self._lower_bound(found.bound / SCALE)
         outcome = self._offer(found.x)
         if outcome is None:
             return False
@@ -125,8 +130,27 @@ class _Search:
                     self._offer(_improve(self._program, arrays, relaxed, found.x, self._effort, 1, 0.0))
             return False
         self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
-        self._optimal = not self._fresh
-        return bool(self._fresh) and not self._effort.exhausted
+        stays = self._stay_instead(outcome)
+        self._optimal = not self._fresh and not stays and not self._insisted
+        return bool(self._fresh or stays) and not self._effort.exhausted
+
+    def _stay_instead(self, outcome: Outcome) -> bool:
+        """R3: where moving is not allowed, who could restart elsewhere is kept; the bound of before still holds."""
+        p = self._program
+        if p.snapshot.policy.allow_migration:
+            return False
+        stays = [
+            m.column
+            for j in restartable(p.snapshot, p.entitlement, p.index, outcome)
+            for m in p.columns.by_unit[j]
+            if m.move is Move.KEEP
+        ]
+        for column in stays:
+            p.model.insist(column)
+        if stays:
+            self._insisted = True
+            self._best, self._value = self._hint, self._worth(self._hint)
+        return bool(stays)
 
     def _lower_bound(self, bound: float) -> None:
         self._bound = bound if self._bound is None else min(self._bound, bound)

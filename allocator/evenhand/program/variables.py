@@ -309,7 +309,8 @@ def _add_repairs(program: Program, unit: Unit, back: Worth) -> None:
 def _add_reservations(program: Program) -> None:
     """Rule O8: whole pending gangs on GPUs that end within the restart cost."""
     s, model = program.snapshot, program.model
-    ending = {int(s.held_type[u.job]) for u in program.index.running if ends_soon(s, u.job)}
+    ending = {m.gpu_type for m in program.columns.moves if ends_soon(s, m.unit.job)}
+    ending |= {int(s.held_type[j]) for j in program.fixed if ends_soon(s, j)}
     if not ending:
         return
     for unit in program.index.pending:
@@ -323,6 +324,6 @@ def _add_reservations(program: Program) -> None:
 
 
 def ends_soon(snapshot: Snapshot, job: int) -> bool:
-    """Whether a running job ends by itself within the restart cost (rule O8)."""
+    """Whether a job ends by itself within the restart cost (rule O8)."""
     left = float(snapshot.left_s[job])
-    return bool(snapshot.live[job] and not snapshot.hit[job] and 0 < left <= snapshot.policy.restart_cost_s)
+    return bool(snapshot.live[job] and 0 < left <= snapshot.policy.restart_cost_s)
