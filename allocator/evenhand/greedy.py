@@ -94,15 +94,17 @@ class _Greedy:
     def _count(self, job: int, gpus: int, gpu_type: int) -> None:
         for c in self._path(job):
             self._below[c] += gpus
-            if self._s.budgeted[job]:
-                self._charged[c] += gpus * int(self._s.rate_milli[gpu_type]) / 1000.0
+        if self._s.budgeted[job]:
+            self._charged[int(self._s.group[job])] += gpus * int(self._s.rate_milli[gpu_type]) / 1000.0
 
-    def _served(self, group: int) -> tuple[tuple[float, float], ...]:
-        """How well each level above a group is served: held over entitled, then standing; least first."""
+    def _served(self, group: int) -> tuple[float, tuple[int, ...]]:
+        """How well a group is served: what its own jobs hold over their entitlement, then how it stands; least first.
+
+        Entitlements of leaves already carry the shares of all levels above them, so only the leaf's own figure moves.
+        """
         e = self._entitled
-        return tuple(
-            (self._charged[c] / max(1e-9, float(e.entitled[c])), float(e.standing[c])) for c in self._s.tree.path[group]
-        )
+        entitled = max(1e-9, float(e.leaf_entitled[group]))
+        return self._charged[group] / entitled, tuple(int(e.standing[c]) for c in self._s.tree.path[group])
 
     def _fill(self, jobs: list[int]) -> dict[int, Decision]:
         s = self._s
@@ -115,11 +117,7 @@ class _Greedy:
         heapq.heapify(heap)
         found: dict[int, Decision] = {}
         while heap:
-            served, g = heapq.heappop(heap)
-            current = self._served(g)
-            if current != served:
-                heapq.heappush(heap, (current, g))
-                continue
+            _, g = heapq.heappop(heap)
             line = lines[g]
             while line:
                 job = line.pop()

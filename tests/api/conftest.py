@@ -22,11 +22,14 @@ PHILLY = ROOT / "examples" / "states" / "philly_3vc_day40.json.gz"
 sys.path.append(str(Path(__file__).parent / "stand_ins"))
 
 
-def environment(**more: str) -> dict[str, str]:
-    """The environment of a process that runs from this source tree, installed or not."""
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of processes that run from this source tree, installed or not."""
     paths = [str(ROOT / room) for room in ("allocator", "models", "api")]
-    known = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_")}
-    return known | {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "100"} | more
+    mine = ("EVENHAND_", "PYTHONDONTWRITEBYTECODE")
+    known = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
+    compiled = str(tmp_path_factory.mktemp("pycache"))  # imports are most of what a short process does
+    return known | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled, "COLUMNS": "100"}
 
 
 @pytest.fixture
@@ -44,10 +47,10 @@ def client() -> Iterator[TestClient]:
 
 
 @pytest.fixture(scope="session")
-def service() -> Iterator[str]:
+def service(environment: dict[str, str]) -> Iterator[str]:
     """A real service over loopback; gives its address."""
     command = [sys.executable, "-m", "evenhand_api.cli", "serve", "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment(), cwd=ROOT) as process:
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment, cwd=ROOT) as process:
         assert process.stderr is not None
         try:
             url = process.stderr.readline().split("serving on ")[1].split()[0]
@@ -75,11 +78,11 @@ def wait_until_ready(url: str, process: "subprocess.Popen[str]") -> None:
 
 
 @pytest.fixture
-def run() -> Callable[..., "subprocess.CompletedProcess[bytes]"]:
+def run(environment: dict[str, str]) -> Callable[..., "subprocess.CompletedProcess[bytes]"]:
     """Run the command line as a process: run("allocate", "-", input=b"...")."""
 
     def run(*arguments: str, **more: Any) -> "subprocess.CompletedProcess[bytes]":
-        env = environment(**more.pop("env", {}))
+        env = environment | more.pop("env", {})
         command = [sys.executable, "-m", "evenhand_api.cli", *arguments]
         return subprocess.run(
             command, capture_output=True, env=env, cwd=ROOT, timeout=120, check=False, **more

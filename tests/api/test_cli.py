@@ -63,15 +63,14 @@ def test_the_report_names_what_starts_the_groups_and_the_proof(state: Path) -> N
         assert part in done.stdout
 
 
-@pytest.mark.parametrize("width", [40, 80, 100, 200])
-def test_thousands_of_waits_stay_readable_at_any_width(run: Run, width: int) -> None:
-    done = run("allocate", PHILLY, env={"COLUMNS": str(width)})
+def test_thousands_of_waits_stay_readable_without_a_terminal(run: Run) -> None:
+    done = run("allocate", PHILLY, env={"COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.decode().splitlines()
-    assert max(map(len, lines)) <= width
-    assert len(lines) < 40_000 / width
-    assert b"Waits" in done.stdout
     assert b"\x1b" not in done.stdout
+    lines = done.stdout.decode().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert 20 < len(lines) < 400
+    assert "Waits" in done.stdout.decode()
 
 
 def test_explain_shows_everything_about_one_job(state: Path) -> None:
@@ -239,29 +238,22 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
     assert typed(*arguments).exit_code == 2
 
 
-def test_a_reader_that_leaves_early_is_no_error(run: Run) -> None:
-    script = (
-        f'"{sys.executable}" -m evenhand_api.cli schema openapi | head -c 10; echo "code ${{PIPESTATUS[0]}}"'
-    )
-    paths = ":".join(str(ROOT / room) for room in ("allocator", "models", "api"))
+def test_a_reader_that_leaves_early_is_no_error(environment: dict[str, str]) -> None:
+    script = f'"{sys.executable}" -m evenhand_api.cli schema openapi | head -c 1; echo " ${{PIPESTATUS[0]}}"'
     done = subprocess.run(
-        ["bash", "-c", script],
-        capture_output=True,
-        env={"PYTHONPATH": paths, "PATH": "/usr/bin:/bin"},
-        check=False,
+        ["bash", "-c", script], capture_output=True, env=environment, timeout=60, check=False
     )
     assert done.stderr == b""
-    assert done.stdout.splitlines()[-1] in {b"code 141", b"code 0"}
+    assert done.stdout in {b"{ 141\n", b"{ 0\n"}
 
 
-def test_output_that_cannot_be_written_is_code_4() -> None:
+def test_output_that_cannot_be_written_is_code_4(environment: dict[str, str]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("needs /dev/full")
-    paths = ":".join(str(ROOT / room) for room in ("allocator", "models", "api"))
+    command = [sys.executable, "-m", "evenhand_api.cli", "schema"]
     with Path("/dev/full").open("wb") as full:
-        command = [sys.executable, "-m", "evenhand_api.cli", "schema"]
         done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, env={"PYTHONPATH": paths}, timeout=60, check=False
+            command, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=60, check=False
         )
     assert done.returncode == 4
     assert b"Traceback" not in done.stderr

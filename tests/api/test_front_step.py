@@ -1,6 +1,5 @@
 """What a newcomer reads and types is true."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -86,27 +85,23 @@ def test_every_example_compiles_and_says_what_it_is(example: str) -> None:
     assert text.startswith('"""')
 
 
-def _environment() -> dict[str, str]:
-    paths = os.pathsep.join(str(ROOT / room) for room in ("allocator", "models", "api"))
-    known = {name: value for name, value in os.environ.items() if not name.startswith("EVENHAND_")}
-    return known | {"PYTHONPATH": paths}
-
-
-def test_the_embedding_example_runs() -> None:
+def test_the_embedding_example_runs(environment: dict[str, str]) -> None:
     command = [sys.executable, "examples/embed.py"]
     done = subprocess.run(
-        command, cwd=ROOT, env=_environment(), capture_output=True, text=True, timeout=120, check=False
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "detector: start" in done.stdout
 
 
-def test_what_make_run_does_ends_by_itself_without_a_terminal_and_shows_the_plan() -> None:
+def test_what_make_run_does_ends_by_itself_without_a_terminal_and_shows_the_plan(
+    environment: dict[str, str],
+) -> None:
     command = [sys.executable, "examples/first_round.py", "--port", "0"]
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env=_environment(),
+        env=environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -143,13 +143,40 @@ class Dues:
             line = [g for g in reader.lineage(group) if g != group or self.leaf[group].own]
             at = next((g for g in line if self.of[g].entitled >= reader.demand(job) - SLACK), None)
             waiting.setdefault(at, {}).setdefault(group, []).append(job)
-        owed = set()
+        owed = {
+            job.id
+            for job in self.jobs
+            if reader.hit(job) and reader.now < reader.started(job) + reader.protection_s(job)
+        }
         for at, gangs in waiting.items():
             leaves = {str(reader.group_of[j.id]) for j in self.below(at)}
             first = min(leaves, key=lambda g: self._path(g, at))
             if first in gangs:
-                owed.add(min(gangs[first], key=lambda j: (-j.priority, j.submitted_at, j.id)).id)
+                gang = min(gangs[first], key=lambda j: (-j.priority, j.submitted_at, j.id))
+                if self._keeps_the_lead(gang, first, at):
+                    owed.add(gang.id)
         return owed
+
+    def _keeps_the_lead(self, gang: Job, group: str, at: str | None) -> bool:
+        """Whether a leaf stands first even if one contract of its gang were charged on its way down."""
+        reader = self.reader
+        extra = reader.demand(gang) * reader.protection_s(gang) / 3600
+        mine = self._path(group, at)
+        steps = self._steps(group, at)
+        for other in {str(reader.group_of[j.id]) for j in self.below(at)} - {group}:
+            apart = self._steps(other, at)
+            k = next(i for i, (a, b) in enumerate(zip(steps, apart, strict=False)) if a is not b)
+            ahead = (mine[k][0] + extra / steps[k].weight if steps[k].weight > 0 else math.inf, mine[k][1])
+            if self._path(other, at)[k] < ahead:
+                return False
+        return True
+
+    def _steps(self, group: str, at: str | None) -> list[Due]:
+        """The dues that `_path` ranks."""
+        line = self.reader.lineage(group)
+        line = line[: line.index(at)] if at is not None else line
+        dues = [self.of[g] for g in reversed(line)]
+        return [*dues, self.leaf[group]] if self.leaf[group].own else dues
 
     def _path(self, group: str, at: str | None) -> list[tuple[float, str]]:
         """Ranks from below a node down to the leaf of a group."""

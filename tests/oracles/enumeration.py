@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand_models import ClusterState, Job, Policy
-from oracles.dues import sixteenths, Dues, Target, best_sum, drawn
+from oracles.dues import Dues, Target, best_sum, drawn, sixteenths
 from oracles.moves import Move, Moves
 from oracles.prices import Column, Prices
 from oracles.reading import Place, Reader
@@ -66,8 +66,8 @@ class Enumeration:
         self.target = target
         self.cap = cap
         self.prices = Prices(self.reader, self.dues)
-        moves = Moves(self.reader)
-        pairs = [(job, moves.of(job)) for job in self.reader.jobs]
+        self.moves = Moves(self.reader)
+        pairs = [(job, self.moves.of(job)) for job in self.reader.jobs]
         self.jobs = sorted((p for p in pairs if p[1]), key=lambda p: (p[0].state == "pending", len(p[1])))
         self._node_shift = {name: 16 * i for i, name in enumerate(self.reader.nodes)}
 
@@ -249,13 +249,13 @@ class Enumeration:
 
     # R1
     def _standing(self, moves: list[Move]) -> list[Place] | None:
-        """Find places for a pick of moves under which every victim was in the way; None if there are none."""
+        """Find places for a pick of moves under which R1 and R3 hold; None if there are none."""
         chosen: list[Place] = []
         used: dict[str, int] = dict.fromkeys(self.reader.nodes, 0)
 
         def walk(depth: int) -> bool:
             if depth == len(moves):
-                return self._keeps_r1(moves, chosen)
+                return self._keeps_r1(moves, chosen) and self._keeps_r3(moves, chosen)
             for spot in moves[depth].spots:
                 if all(used[n] + g <= self.reader.room(self.reader.nodes[n]) for n, g in spot):
                     for n, g in spot:
@@ -277,6 +277,30 @@ class Enumeration:
             if move.what == "preempt" and not self.reader.hit(job)
         ]
         return all(self._in_the_way(victim, moves, spots) for victim in victims)
+
+    def _keeps_r3(self, moves: list[Move], spots: list[Place]) -> bool:
+        """Whether no victim could start elsewhere in the next round, where the policy lets nobody move (R3)."""
+        reader = self.reader
+        if reader.policy.allow_migration:
+            return True
+        used = dict.fromkeys(reader.nodes, 0)
+        held = dict.fromkeys(self.prices.limited, 0)
+        for (job, _), spot in zip(self.jobs, spots, strict=True):
+            for node, gpus in spot:
+                used[node] += gpus
+                for group in held:
+                    held[group] += gpus if self._is_in(job, group) else 0
+        for (job, _), move in zip(self.jobs, moves, strict=True):
+            if move.what != "preempt" or reader.hit(job) or not job.contract.resumable:
+                continue
+            for kind in reader.fitting[job.id]:
+                for size in self.moves.sizes(job):
+                    if any(self._is_in(job, g) and held[g] + size > self.limit(g) for g in held):
+                        continue
+                    for spot in self.moves.stand(job, kind, size):
+                        if all(used[n] + g <= reader.room(reader.nodes[n]) for n, g in spot):
+                            return False
+        return True
 
     def _in_the_way(self, victim: Job, moves: list[Move], spots: list[Place]) -> bool:
         """Whether putting a victim back would overfill a node or break a limit (R1)."""

@@ -88,7 +88,8 @@ class Prices:
             if move.what in STAYS:
                 value += rate * self._horizon(job)
             else:
-                value += rate * min(self._horizon(job), 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+                restart = min(1.0, policy.restart_cost_s / policy.lookahead_s)
+                value += rate * min(self._horizon(job), 1 - restart)
         if move.what in ("preempt", "migrate") and not reader.hit(job):
             here = reader.kind_held(job)
             rate = job.placed_gpus * reader.speed[job.id][str(here)]

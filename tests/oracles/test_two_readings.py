@@ -60,9 +60,9 @@ def _reads_alike(state: ClusterState, policy: Policy) -> None:
     leaves = {g: mine.leaf[g].entitled if g in mine.leaf else 0.0 for g in mine.of}
     assert leaves == pytest.approx(dict(theirs.leaf), abs=1e-6)
     for group, amount in theirs.within.items():
-        assert mine.reach(group, mine.of[group].entitled) == pytest.approx(amount / 1000)
+        assert mine.reach(group, mine.of[group].entitled) == pytest.approx(amount / 16)
     for group, amount in theirs.within_guarantee.items():
-        assert mine.reach(group, mine.of[group].floor) == pytest.approx(amount / 1000)
+        assert mine.reach(group, mine.of[group].floor) == pytest.approx(amount / 16)
     assert mine.owed_gangs() == set(theirs.owed)
 
 

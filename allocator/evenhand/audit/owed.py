@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from math import inf
 
 from evenhand.audit.amounts import TOLERANCE
@@ -34,11 +35,49 @@ def owed_gangs(
             if asked.get(covers) == group:
                 waiting.setdefault(covers, []).append(job)
     now = reading.state.now
-    first = (
-        min(jobs, key=lambda j: (-j.job.priority, min(j.job.submitted_at, now), j.job.id))
-        for jobs in waiting.values()
-    )
-    return tuple(sorted(job.job.id for job in first))
+    owed = []
+    for at, jobs in waiting.items():
+        job = min(jobs, key=lambda j: (-j.job.priority, min(j.job.submitted_at, now), j.job.id))
+        if _stays_first(reading, usage, asked, at, job):
+            owed.append(job.job.id)
+    return tuple(sorted({*owed, *_robbed(reading)}))
+
+
+def _robbed(reading: Reading) -> list[str]:
+    """Return the budgeted jobs that lost a node inside their contract."""
+    return [
+        job.job.id
+        for members in reading.members.values()
+        for job in members
+        if job.hit
+        and job.started_at is not None
+        and reading.state.now < job.started_at + timedelta(seconds=job.length_s)
+    ]
+
+
+def _stays_first(
+    reading: Reading, usage: Mapping[str, float], asked: Mapping[str | None, str], at: str | None, job: JobReading
+) -> bool:
+    """Say whether a job's leaf would still stand first below `at`, were one contract of the job charged."""
+    tree, leaf = reading.tree, str(job.group)
+    hours = job.demand / MILLI * job.length_s / 3600
+    down = list(reversed(tree.path(leaf)))
+    down = down if at is None else down[down.index(at) + 1 :]
+    for above, child in zip([at, *down], [*down, None], strict=True):
+        if child is None and not tree.below(leaf):
+            break
+        ranks: list[tuple[float, str, bool]] = []
+        for other in tree.below(above):
+            if other in asked:
+                used = usage[other] + (hours if other == child else 0.0)
+                weight = tree.weight[other]
+                ranks.append((used / weight if weight > 0 else inf, other, other == child))
+        if above is not None and above in reading.members and tree.below(above):
+            used = max(0.0, reading.usage[above]) + (hours if child is None else 0.0)
+            ranks.append((used / tree.own_weight(above), above, child is None))
+        if not min(ranks)[2]:
+            return False
+    return True
 
 
 def _first_leaves(reading: Reading, usage: Mapping[str, float]) -> dict[str | None, str]:

@@ -95,6 +95,8 @@ def _likeness(facts: Facts, job: JobReading) -> object:
         job.full,
         asked.priority,
         job.age_step,
+        facts.ahead(job, stays=False),
+        facts.ends_soon(job),
         asked.contract.min_runtime_s > 0,
         job.length_s,
     )

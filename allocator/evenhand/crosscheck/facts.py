@@ -106,7 +106,7 @@ class Facts:
     def ahead(self, job: JobReading, *, stays: bool) -> float:
         """O5: share of the lookahead in which a job that runs will work."""
         policy, share = self.policy, 1.0
-        if job.running and job.job.expected_end_at is not None:
+        if job.job.expected_end_at is not None:
             left = (job.job.expected_end_at - self.reading.state.now).total_seconds()
             share = min(1.0, max(0.0, left) / policy.lookahead_s)
         return share if stays else min(share, 1.0 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
@@ -124,9 +124,9 @@ class Facts:
         return self.pace(job, job.held_type, job.held_gpus)
 
     def ends_soon(self, job: JobReading) -> bool:
-        """O8: whether a job ends within the restart cost, so that its GPUs count as free in shortfalls."""
+        """O8: whether a job, if it runs, ends within the restart cost: its GPUs count as free in shortfalls."""
         ends = job.job.expected_end_at
-        if ends is None or not job.running or job.hit or job.orphan:
+        if ends is None or not job.live:
             return False
         return 0 < (ends - self.reading.state.now).total_seconds() <= self.policy.restart_cost_s
 

@@ -13,7 +13,10 @@ from evenhand.crosscheck.standing import may_stand, replace, stand
 
 def add_ways(draft: Draft) -> None:
     """Add all ways with their places, and the rows that choose among them and keep nodes from overflowing."""
-    ending = {crew.first.held_type for crew in draft.crews if draft.facts.ends_soon(crew.first)}
+    ending: set[str | None] = set()
+    for crew in draft.crews:
+        if draft.facts.ends_soon(crew.first):
+            ending |= {*crew.first.fits, crew.first.held_type}
     for crew in draft.crews:
         if crew.first.pending:
             _arrive(draft, crew, Act.START)
@@ -143,15 +146,13 @@ def _keep_capacity(draft: Draft) -> None:
 
 
 def _keep_reservations(draft: Draft) -> None:
-    """O8: on each type, no more reserved than ends soon where it is kept."""
+    """O8: on each type, no more reserved than runs there and ends soon."""
     for kind in draft.facts.reading.types:
         reserved = [(w.column, float(w.gpus)) for w in draft.ways if w.act is Act.RESERVE and w.kind == kind]
         ends = [
             (way.column, -float(way.gpus))
             for way in draft.ways
-            if way.act in RUNS - {Act.START, Act.MIGRATE, Act.REPAIR}
-            and way.kind == kind
-            and draft.facts.ends_soon(way.job)
+            if way.act in RUNS and way.kind == kind and draft.facts.ends_soon(way.job)
         ]
         if reserved:
             draft.sheet.row(f"O8_type_{kind}", reserved + ends, high=0.0)

@@ -6,18 +6,18 @@ import numpy as np
 
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.group_value import FloatArray, GroupValues, envy_of, used_of
-from evenhand.fairness.kinship import each_alone
-from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of
+from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.solvers.lp import INFINITY, Rows
 
-ITERATIONS = 15_000
 WORST_PER_LEAF = 12
 SLACK = 1e-7
 """Envy up to this, in throughput, counts as none."""
 
 
-def least_slack(values: GroupValues, fair: FloatArray, pinned: FloatArray) -> FloatArray:
+def least_slack(
+    values: GroupValues, fair: FloatArray, pinned: FloatArray, iterations: int = 100_000
+) -> FloatArray:
     """Envy that is left when pinned GPUs stay where they are: throughput, envious first, float [L, L].
 
     The program of the target with x_i >= P_i and capacity raised to hold the pins: least total shortfall below
@@ -33,7 +33,7 @@ def least_slack(values: GroupValues, fair: FloatArray, pinned: FloatArray) -> Fl
     for possible in (fair, used_of(values.weights, values.cap, values.slices)):
         if (possible >= pinned - SLACK).all():
             return none
-    x = _least_unfair(values, pinned)
+    x = _least_unfair(values, pinned, iterations)
     return none if x is None else _slack_at(values, x)
 
 
@@ -42,9 +42,9 @@ def _slack_at(values: GroupValues, x: FloatArray) -> FloatArray:
     return np.where(envy > SLACK, envy, 0.0)
 
 
-def _least_unfair(values: GroupValues, pinned: FloatArray) -> FloatArray | None:
+def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> FloatArray | None:
     """Bundles with the least shortfall, then the least envy; None if the work allowed does not do."""
-    ground = _Ground(values, pinned)
+    ground = _Ground(values, pinned, iterations)
     try:
         short = ground.program(np.concatenate([np.zeros(ground.grid.count), -np.ones(ground.leaves)]))
         shortfall = float(short.best()[ground.grid.count :].sum())
@@ -64,8 +64,7 @@ def _least_unfair(values: GroupValues, pinned: FloatArray) -> FloatArray | None:
 
 def _worst(envy: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
     envy = np.where(met, 0.0, envy)
-    few = np.argsort(-np.round(envy, 12), axis=1, kind="stable")[:, :WORST_PER_LEAF]
-    envious, envied = np.repeat(np.arange(len(envy)), few.shape[1]), few.reshape(-1)
+    envious, envied = largest(envy, WORST_PER_LEAF)
     keep = envy[envious, envied] > 0
     return envious[keep], envied[keep]
 
@@ -73,10 +72,10 @@ def _worst(envy: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
 class _Ground:
     """Amounts are GPUs above the pins for each column of the grid, then the shortfall of each leaf."""
 
-    def __init__(self, values: GroupValues, pinned: FloatArray) -> None:
-        self.grid = grid_of(values, each_alone(values))
+    def __init__(self, values: GroupValues, pinned: FloatArray, iterations: int) -> None:
+        self.grid = grid_of(values)
         self.leaves = len(values.cap)
-        self._values, self._pinned = values, pinned
+        self._values, self._pinned, self._iterations = values, pinned, iterations
         self._all = np.arange(self.leaves)
 
     def lift(self, amounts: FloatArray) -> FloatArray:
@@ -85,7 +84,7 @@ class _Ground:
 
     def program(self, worth: FloatArray) -> BundleProgram:
         """Capacity, raised to hold the pins, and floors, missed at the price of a shortfall."""
-        program = BundleProgram(worth, ITERATIONS)
+        program = BundleProgram(worth, self._iterations)
         there = capacity_rows(self.grid)
         pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1)])
         room = np.maximum(there.upper - pins, 0.0)

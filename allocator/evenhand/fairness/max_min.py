@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.fairness.group_value import GroupValues
-from evenhand.fairness.kinship import kinship_of
 from evenhand.fairness.rows import capacity_rows, floor_rows, grid_of
+from evenhand.fairness.twins import merged
 from evenhand.solvers.lp import INFINITY, LinearProgram, LpStatus, Rows, stack
 
 MOST_LEAVES = 400
@@ -17,10 +17,10 @@ def max_min_throughput(values: GroupValues) -> float | None:
     """Throughput where every leaf gets z times its floor, z as large as can be; None where it was not computed."""
     if not len(values.cap):
         return 0.0
-    kinship = kinship_of(values, len(values.cap) + 1)
-    if kinship.count > MOST_LEAVES:
+    one = merged(values).values
+    if len(one.cap) > MOST_LEAVES:
         return None
-    grid = grid_of(values, kinship)
+    grid = grid_of(one)
     if not grid.count:
         return 0.0
     floors = floor_rows(grid)

@@ -5,28 +5,27 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.group_value import FloatArray, GroupValues, used_of
-from evenhand.fairness.kinship import kinship_of
+from evenhand.fairness.fair_share import fair_share
+from evenhand.fairness.group_value import FloatArray, GroupValues
 from evenhand.fairness.rows import capacity_rows, grid_of
+from evenhand.fairness.twins import merged
 
-ITERATIONS = 50_000
 
-
-def max_throughput(values: GroupValues) -> tuple[FloatArray, bool]:
+def max_throughput(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
     """Best bundles, float [L, T], of all optima the nearest to the slices, and whether they are proven best."""
-    slices = used_of(values.weights, values.cap, values.slices)
-    if not len(slices):
-        return slices, True
-    grid = grid_of(values, kinship_of(values, len(slices) + 1))
+    if not len(values.cap):
+        return np.zeros(values.weights.shape), True
+    twins = merged(values)
+    grid = grid_of(twins.values)
     if not grid.count:
-        return slices, True
-    program = BundleProgram(grid.worth, ITERATIONS)
+        return np.zeros(values.weights.shape), True
+    program = BundleProgram(grid.worth, iterations)
     program.at_most(capacity_rows(grid))
     try:
         x = program.best()
         if not program.unique:
-            program.nearest_to(grid.gather(slices))
+            program.nearest_to(grid.gather(fair_share(twins.values)))
             x = program.best()
     except LimitHit:
-        return slices, False
-    return np.asarray(grid.lift(x)), True
+        return fair_share(values), False
+    return twins.lift(grid.lift(x)), True

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from evenhand.fairness.group_value import FloatArray, GroupValues
-from evenhand.fairness.kinship import Kinship
 from evenhand.shapes import IntArray
 from evenhand.solvers.lp import INFINITY, Rows
 
@@ -17,57 +16,50 @@ DUST_GPUS = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The columns of a program over bundles of kins, GPUs; only what they can use (T4). n columns.
+    """The columns of a program over bundles, GPUs; only what leaves can use (T4). n columns.
 
     Attributes
     ----------
-    kin, gpu_type : of each column, int [n].
-    column : index of the column, -1 where a kin cannot use a type, int [K, T].
+    leaf, gpu_type : of each column, int [n].
+    column : index of the column, -1 where a leaf cannot use a type, int [L, T].
     """
 
     values: GroupValues
-    kinship: Kinship
-    kin: IntArray
+    leaf: IntArray
     gpu_type: IntArray
     column: IntArray
 
     @property
     def count(self) -> int:
         """Number of columns."""
-        return len(self.kin)
+        return len(self.leaf)
 
     @property
     def worth(self) -> FloatArray:
         """Throughput per GPU of each column, float [n]."""
-        mean = np.zeros((self.kinship.count, len(self.values.capacity)))
-        np.add.at(mean, self.kinship.of, self.values.weights * self.kinship.share[:, None])
-        return mean[self.kin, self.gpu_type]
+        return self.values.weights[self.leaf, self.gpu_type]
 
     def gather(self, bundles: FloatArray) -> FloatArray:
-        """Bundles of leaves as column values of their kins, float [n]."""
-        summed = np.zeros(self.column.shape)
-        np.add.at(summed, self.kinship.of, bundles)
-        return summed[self.kin, self.gpu_type]
+        """Bundles [L, T] as column values, float [n]."""
+        return bundles[self.leaf, self.gpu_type]
 
     def lift(self, x: FloatArray) -> FloatArray:
         """Column values home: GPUs by leaf and type, float [L, T], the solver's dust wiped off."""
         found = np.zeros(self.column.shape)
-        found[self.kin, self.gpu_type] = np.where(x < DUST_GPUS, 0.0, x)
-        return found[self.kinship.of] * self.kinship.share[:, None]
+        found[self.leaf, self.gpu_type] = np.where(x < DUST_GPUS, 0.0, x)
+        return found
 
 
-def grid_of(values: GroupValues, kinship: Kinship) -> Grid:
-    """Number the columns kin by kin."""
-    usable = (values.weights[kinship.speaker] > 0) & (values.capacity > 0)
-    kin, gpu_type = np.nonzero(usable)
+def grid_of(values: GroupValues) -> Grid:
+    """Number the columns leaf by leaf."""
+    usable = (values.weights > 0) & (values.capacity > 0)
+    leaf, gpu_type = np.nonzero(usable)
     column = np.full(usable.shape, -1, dtype=np.int64)
-    column[kin, gpu_type] = np.arange(len(kin))
-    return Grid(values, kinship, kin.astype(np.int64), gpu_type.astype(np.int64), column)
+    column[leaf, gpu_type] = np.arange(len(leaf))
+    return Grid(values, leaf.astype(np.int64), gpu_type.astype(np.int64), column)
 
 
-def compressed(
-    keys: IntArray, columns: IntArray, data: FloatArray, lower: FloatArray, upper: FloatArray
-) -> Rows:
+def compressed(keys: IntArray, columns: IntArray, data: FloatArray, lower: FloatArray, upper: FloatArray) -> Rows:
     """Rows from entries (row, column, coefficient) in any order."""
     order = np.lexsort((columns, keys))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=len(lower)))]).astype(np.int64)
@@ -75,45 +67,42 @@ def compressed(
 
 
 def capacity_rows(grid: Grid) -> Rows:
-    """GPUs of each type at most what there is (row t), GPUs of each kin at most what all its leaves can hold (row T + k)."""
-    values, kinship, types = grid.values, grid.kinship, len(grid.values.capacity)
-    tightest = np.full(kinship.count, INFINITY)
-    np.minimum.at(tightest, kinship.of, values.cap / kinship.share)
-    keys = np.concatenate([grid.gpu_type, types + grid.kin])
-    upper = np.concatenate([values.capacity.astype(np.float64), tightest])
+    """GPUs of each type at most what there is (row t), GPUs of each leaf at most its cap (row T + i)."""
+    types = len(grid.values.capacity)
+    keys = np.concatenate([grid.gpu_type, types + grid.leaf])
+    upper = np.concatenate([grid.values.capacity, grid.values.cap]).astype(np.float64)
     columns = np.tile(np.arange(grid.count), 2)
     return compressed(keys, columns, np.ones(2 * grid.count), np.full(len(upper), -INFINITY), upper)
 
 
-def _own(grid: Grid, leaf: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Entries of v_i(x_i), row k for leaf[k]: rows, columns (-1 where there is none), coefficients."""
-    types = np.arange(len(grid.values.capacity))
-    keys, kinds = np.repeat(np.arange(len(leaf)), len(types)), np.tile(types, len(leaf))
-    i = leaf[keys]
-    return keys, grid.column[grid.kinship.of[i], kinds], grid.values.weights[i, kinds] * grid.kinship.share[i]
-
-
 def floor_rows(grid: Grid) -> Rows:
-    """Sharing incentive: v_i(x_i) >= floor_i, one row a leaf."""
-    keys, columns, data = _own(grid, np.arange(len(grid.values.cap)))
-    keep = columns >= 0
+    """Sharing incentive: W_i x_i >= floor_i, one row a leaf (T4)."""
     floor = grid.values.floor
-    return compressed(keys[keep], columns[keep], data[keep], floor, np.full(len(floor), INFINITY))
+    return compressed(grid.leaf, np.arange(grid.count), grid.worth, floor, np.full(len(floor), INFINITY))
 
 
 def envy_rows(grid: Grid, envious: IntArray, envied: IntArray) -> Rows:
-    """Envy-freeness: v_i(x_i) >= L_i((e_i/e_k) x_k), one row for each leaf i and kin k of the lists (rule T3)."""
-    values, kinship = grid.values, grid.kinship
-    keys, columns, data = _own(grid, envious)
-    kinds = np.tile(np.arange(len(values.capacity)), len(envious))
-    i, k = envious[keys], envied[keys]
-    theirs = grid.column[k, kinds]
-    wished = values.lever[i, kinds] * (values.entitled[i] / kinship.entitled[k])
-    keys, columns, data = np.tile(keys, 2), np.concatenate([columns, theirs]), np.concatenate([data, -wished])
-    same = np.tile(kinship.of[i] == k, 2)
-    if same.any():  # a kin beside itself: one coefficient for each column
-        both = np.where(same[: len(theirs)], data[: len(theirs)] - wished, data[: len(theirs)])
-        data = np.concatenate([both, np.where(same[len(theirs) :], 0.0, -wished)])
+    """Envy-freeness: W_i x_i - (e_i/e_l) lever_i x_l >= pi_i cap_i, one row for each pair (T3, T4)."""
+    values, types = grid.values, np.arange(len(grid.values.capacity))
+    keys, kinds = np.repeat(np.arange(len(envious)), len(types)), np.tile(types, len(envious))
+    i, other = envious[keys], envied[keys]
+    own = values.weights[i, kinds]
+    wished = values.lever[i, kinds] * (values.entitled[i] / values.entitled[other])
+    same = i == other  # twins beside one another: one coefficient for each column
+    columns = np.concatenate([grid.column[i, kinds], np.where(same, -1, grid.column[other, kinds])])
+    data = np.concatenate([np.where(same, own - wished, own), -wished])
+    keys = np.tile(keys, 2)
     keep = (columns >= 0) & (data != 0)
     constant = (values.pi * values.cap)[envious]
     return compressed(keys[keep], columns[keep], data[keep], constant, np.full(len(constant), INFINITY))
+
+
+def largest(table: FloatArray, few: int) -> tuple[IntArray, IntArray]:
+    """Places of the few largest entries of each row, the first of equals: rows and columns, int [rows * few]."""
+    left, found = table.copy(), []
+    every = np.arange(len(table))
+    for _ in range(min(few, table.shape[1])):
+        best = left.argmax(axis=1)
+        found.append(best)
+        left[every, best] = -np.inf
+    return np.repeat(every, len(found)), np.array(found, dtype=np.int64).T.reshape(-1)

@@ -32,6 +32,7 @@ class Target:
     aim_milli : largest throughput of whole gangs not above V_i, thousandths, int [L] (T5).
     throughput : sum of V, what the certificate measures gaps by.
     best : whether x is proven best by the objective; where there are too many leaves for that it is merely fair.
+    work : simplex iterations that each program was allowed.
     upper_bound : throughput that budgeted jobs cannot exceed in any plan, however GPUs are divided.
     equal_split : sum of floors; max_min : throughput of the max-min division, None where it was not computed.
     """
@@ -50,6 +51,7 @@ class Target:
     aim_milli: IntArray
     throughput: float
     best: bool
+    work: int
     upper_bound: float
     equal_split: float
     max_min: float | None
@@ -64,13 +66,14 @@ def fair_target(snapshot: Snapshot, entitlement: Entitlement) -> Target:
         If the objective is one that this version does not have.
     """
     values = group_values(snapshot, entitlement)
-    x, best = _divide(values, snapshot.policy.objective)
+    work = iterations_within(len(values.cap), snapshot.policy.time_limit_s)
+    x, best = _divide(values, snapshot.policy.objective, work)
     jobs, at = _jobs_of_leaves(snapshot, values)
     drawn = drawn_throughput(drawers_of(at, snapshot.size[jobs], snapshot.speed_milli[jobs]), x)
     return Target(
         values=values, leaves=values.leaves, entitled=values.entitled, weights=values.weights, cap=values.cap,
         slices=values.slices, floor=values.floor, pi=values.pi, x=x, value=value_of(values, x), drawn=drawn,
-        aim_milli=_aims(snapshot, jobs, at, drawn), throughput=float(drawn.sum()), best=best,
+        aim_milli=_aims(snapshot, jobs, at, drawn), throughput=float(drawn.sum()), best=best, work=work,
         upper_bound=_upper_bound(snapshot), equal_split=float(values.floor.sum()), max_min=max_min_throughput(values),
     )  # fmt: skip
 
@@ -82,16 +85,21 @@ def forced_slack(target: Target, pinned: FloatArray) -> FloatArray:
     ----------
     pinned : GPUs that protected jobs of each leaf hold, float [L, T].
     """
-    return least_slack(target.values, target.x, pinned)
+    return least_slack(target.values, target.x, pinned, target.work)
 
 
-def _divide(values: GroupValues, objective: Objective) -> tuple[FloatArray, bool]:
+def iterations_within(leaves: int, time_limit_s: float) -> int:
+    """Simplex iterations that take about a third of the time limit, by the measure of one machine and of no clock."""
+    return int(time_limit_s / 3 / (50e-6 + 130e-9 * leaves))
+
+
+def _divide(values: GroupValues, objective: Objective, work: int) -> tuple[FloatArray, bool]:
     """The bundles, and whether they are proven best (T4)."""
     match objective:
         case Objective.ENVY_FREE:
-            return envy_free(values)
+            return envy_free(values, work)
         case Objective.MAX_THROUGHPUT:
-            return max_throughput(values)
+            return max_throughput(values, work)
         case Objective.FAIR_SHARE:
             return fair_share(values), True
         case Objective.NASH | Objective.EQUAL_THROUGHPUT | Objective.MAX_MIN:

@@ -130,7 +130,7 @@ class _Search:
                     self._offer(_improve(self._program, arrays, relaxed, found.x, self._effort, 1, 0.0))
             return False
         self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
-        stays = self._stay_instead(outcome)
+        stays = self._stay_instead(self._best)
         self._optimal = not self._fresh and not stays and not self._insisted
         return bool(self._fresh or stays) and not self._effort.exhausted
 

@@ -90,15 +90,15 @@ def places(placement: Iterable[Placement], most: int = 4) -> str:
     parts = list(placement)
     shown = [f"{part.node}:{part.gpus}" for part in parts[:most]]
     if len(parts) > most:
-        shown.append(f"and {len(parts) - most} more nodes")
+        return f"{', '.join(shown)} and {plural(len(parts) - most, 'more node')}"
     return ", ".join(shown) or NONE
 
 
 def names(ids: Iterable[str], most: int = 3) -> str:
     """Write some names and how many more there are."""
     listed = list(ids)
-    more = [f"and {len(listed) - most} more"] if len(listed) > most else []
-    return ", ".join([*listed[:most], *more]) or NONE
+    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more or NONE
 
 
 def brief(sentence: str, most: int = 110) -> str:
