@@ -10,9 +10,9 @@ import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.explain import Explanation
-from evenhand.fairness.group_value import envy_of, value_of
+from evenhand.fairness.group_value import envy_of
 from evenhand.fairness.target import Target
-from evenhand.goals import FloatArray, GoalValue, Standing, below, objective
+from evenhand.goals import FloatArray, GoalValue, Standing, below, largest_gangs, objective
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, arrivals, departures
 from evenhand.snapshot import Snapshot
 from evenhand_models import (
@@ -176,23 +176,30 @@ def pair_envy(target: Target, got: Standing) -> FloatArray:
     """v_i((e_i/e_l) X_l) - throughput of i, 0 or more, over floor_i; float [L, L], the envious first."""
     leaves, e = target.leaves, target.entitled
     found = np.zeros((len(leaves), len(leaves)))
+    if not len(leaves):
+        return found
     bundles = got.allocated[leaves].astype(np.float64)
-    for k in range(len(leaves)):
-        wished = value_of(target.values, (e / e[k])[:, None] * bundles[k][None, :])
-        found[:, k] = np.maximum(wished - got.throughput[leaves], 0.0)
+    ratio = e[:, None] / e[None, :]
+    left = np.repeat(target.cap[:, None].astype(np.float64), len(leaves), axis=1)
+    best_first = np.argsort(-target.weights, axis=1, kind="stable")
+    for kind in best_first.T:
+        weight = np.take_along_axis(target.weights, kind[:, None], axis=1)
+        taken = np.minimum(np.where(weight > 0, ratio * bundles[:, kind].T, 0.0), left)
+        found += weight * taken
+        left -= taken
+    found = np.maximum(found - got.throughput[leaves][:, None], 0.0)
     np.fill_diagonal(found, 0.0)
     safe = np.where(target.floor > 0, target.floor, np.inf)
     return np.asarray(found / safe[:, None])
 
 
-def envy_pairs(snapshot: Snapshot, target: Target, got: Standing, forced: FloatArray) -> tuple[EnvyPair, ...]:
+def envy_pairs(snapshot: Snapshot, target: Target, envy: FloatArray, forced: FloatArray) -> tuple[EnvyPair, ...]:
     """Pairs that envy by more than one gang, the worst first, split into what pins force and the rest."""
-    envy = pair_envy(target, got)
     ids = snapshot.tree.ids
+    gangs = largest_gangs(snapshot)
     pairs = []
     for i, g in enumerate(target.leaves):
-        mine = np.flatnonzero(snapshot.budgeted & (snapshot.group == g))
-        gang = float((snapshot.size[mine] * snapshot.speed_milli[mine].max(axis=1)).max()) / 1000
+        gang = float(gangs[int(g)])
         if target.floor[i] <= 0:
             continue
         for k in np.flatnonzero(envy[i] > gang / target.floor[i] + 1e-9):
@@ -236,7 +243,7 @@ def certificate(
         protection_ok=True,
         gangs_ok=True,
         max_envy=float(envy.max(initial=0.0)),
-        envy=envy_pairs(snapshot, target, got, forced),
+        envy=envy_pairs(snapshot, target, envy, forced),
         floor_slack=float(np.maximum(target.floor - target.value, 0.0).sum()),
         target_envy_slack=float(slack.sum()),
         throughput=float(got.throughput.sum()),

@@ -21,6 +21,7 @@ FloatArray = npt.NDArray[np.float64]
 _MOST_TYPES_BY_CUTS = 10
 """Up to so many (kinds of) types every cut is tried; beyond, a maximum flow is computed."""
 _CHUNK = 1 << 22
+_NO_RATE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,10 +36,10 @@ class Entitlement:
     guaranteed : p_c after all cuts, scaling where they exceed what there is included, float [G] (D2, D4).
     usage : charged GPU-hours of the group and all below, float [G]; own_usage : its own only (D3).
     entitled : e_c, float [G] (D4).
-    leaf_entitled : entitlement of the group's own budgeted jobs (its own-jobs child, or itself), float [G]; 0 without.
+    leaf_entitled : what the group's own budgeted jobs are owed (by its own-jobs child, or itself), float [G].
     standing : rank among siblings, from 1, int [G] (D5).
     available : what the groups without parent share.
-    own_jobs : whether the group has budgeted jobs of its own, bool [G]; jobs_below : it or a group below, bool [G].
+    own_jobs : whether the group has budgeted jobs of its own, bool [G]; jobs_below : it or one below.
     scaled : whether its guarantee was cut in proportion with its siblings', bool [G] (D4).
     """
 
@@ -72,9 +73,10 @@ def entitle(snapshot: Snapshot) -> Entitlement:
     entitled, own_entitled = np.zeros(groups), np.zeros(groups)
     guarantee = np.array(needs.guarantee, dtype=np.float64) / 1000
     scaled = np.zeros(groups, dtype=bool)
-    cap = [min(d, m) for d, m in zip(needs.demand, needs.limit, strict=True)]
+    cap = [int(min(d, m)) for d, m in zip(needs.demand, needs.limit, strict=True)]
     for node in (ROOT, *reversed(tree.bottom_up)):
-        kids = [k for k in (tree.top if node == ROOT else tree.children[node]) if cap[k] > 0 and tree.weight[k] > 0]
+        children = tree.top if node == ROOT else tree.children[node]
+        kids = [k for k in children if cap[k] > 0 and tree.weight[k] > 0]
         own = node != ROOT and bool(tree.children[node]) and needs.own_demand[node] > 0
         if not kids and not own:
             continue
@@ -85,7 +87,7 @@ def entitle(snapshot: Snapshot) -> Entitlement:
             [cap[k] for k in kids] + [needs.own_demand[node]] * own,
             [tree.weight[k] for k in kids] + [tree.own_weight(node)] * own,
             [float(usage[k]) for k in kids] + [float(own_usage[node])] * own,
-            snapshot.policy.horizon_s,
+            horizon_s=snapshot.policy.horizon_s,
         )
         if own:
             own_entitled[node] = parts.pop() / 1000
@@ -94,7 +96,8 @@ def entitle(snapshot: Snapshot) -> Entitlement:
             entitled[k] = part / 1000
             if floors > amount * 1000 and needs.guarantee[k] > 0:
                 guarantee[k], scaled[k] = entitled[k], True
-    leaf = np.array([own_entitled[g] if tree.children[g] else entitled[g] for g in range(groups)]).reshape(groups)
+    inner = np.array([bool(kids) for kids in tree.children], dtype=bool)
+    leaf = np.where(inner, own_entitled, entitled)
     return Entitlement(
         demand=np.array(needs.demand, dtype=np.float64) / 1000,
         own_demand=np.array(needs.own_demand, dtype=np.float64) / 1000,
@@ -138,7 +141,7 @@ class _Needs:
         types_below = present @ masks
         rates = snapshot.rate_milli
         highest = np.where(types_below, rates, 0).max(axis=1, initial=0)
-        lowest = np.where(types_below, rates, np.iinfo(np.int64).max).min(axis=1, initial=np.iinfo(np.int64).max)
+        lowest = np.where(types_below, rates, _NO_RATE).min(axis=1, initial=_NO_RATE)
         self.own_demand = [int(d) for d in own_flow]
         self.demand = [0] * groups
         self.limit: list[float] = [math.inf] * groups
@@ -150,7 +153,8 @@ class _Needs:
             if asked.max_gpus is not None:
                 self.limit[g] = asked.max_gpus * int(highest[g])
             if self.demand[g]:
-                floor = max((asked.guaranteed_gpus or 0) * int(lowest[g]), sum(self.guarantee[k] for k in kids))
+                promised = (asked.guaranteed_gpus or 0) * int(lowest[g])
+                floor = max(promised, sum(self.guarantee[k] for k in kids))
                 self.guarantee[g] = int(min(floor, self.demand[g], self.limit[g]))
 
 
@@ -179,9 +183,10 @@ def distinct_rows(table: BoolArray) -> tuple[BoolArray, IntArray]:
 
 
 def largest_flows(wanted: IntArray, masks: BoolArray, capacity: IntArray) -> IntArray:
-    """Largest flow from each group's demands through the types they can use into the types' capacities (rule D1).
+    """Largest flow from each group's demands through the types they can use into their capacities (rule D1).
 
-    The minimum over all cuts: types A on the near side cost their capacity, demands that reach beyond A their amount.
+    The minimum over all cuts: types on the near side cost their capacity, demands that reach beyond them
+    their amount.
 
     Parameters
     ----------
@@ -222,8 +227,8 @@ def _flow_by_network(wanted: IntArray, columns: BoolArray, capacity: IntArray) -
         network.add_edge("from", ("set", int(k)), capacity=int(wanted[k]))
         for t in np.flatnonzero(columns[:, k]):
             network.add_edge(("set", int(k)), ("type", int(t)))
-    for t in range(len(capacity)):
-        network.add_edge(("type", t), "to", capacity=int(capacity[t]))
+    for place, there in enumerate(capacity.tolist()):
+        network.add_edge(("type", place), "to", capacity=there)
     return int(nx.maximum_flow_value(network, "from", "to"))
 
 
@@ -247,7 +252,8 @@ def _standing(snapshot: Snapshot, usage: FloatArray) -> IntArray:
     tree = snapshot.tree
     rank = np.zeros(len(tree.ids), dtype=np.int64)
     for siblings in (tree.top, *tree.children):
-        for place, g in enumerate(sorted(siblings, key=lambda g: (*rank_key(float(usage[g]), tree.weight[g]), g)), 1):
+        order = sorted(siblings, key=lambda g: (*rank_key(float(usage[g]), tree.weight[g]), g))
+        for place, g in enumerate(order, 1):
             rank[g] = place
     return rank
 
@@ -263,6 +269,7 @@ def split(
     caps: Sequence[int],
     weights: Sequence[float],
     usage: Sequence[float],
+    *,
     horizon_s: int,
 ) -> list[float]:
     """Divide an amount among siblings (rule D4): exact, then rounded once.
@@ -299,9 +306,14 @@ def split(
     return [part / (bottom * unit) for part in level.parts(top, bottom)]
 
 
+def _compare(a: tuple[int, int], b: tuple[int, int]) -> int:
+    """Compare ratios with denominators above 0."""
+    return a[0] * b[1] - b[0] * a[1]
+
+
 @dataclass(frozen=True)
 class _Level:
-    """One water level: find lambda with sum of clip(lambda weight - owed, low, high) = target, in whole numbers."""
+    """One water level in whole numbers: lambda with sum of clip(lambda weight - owed, low, high) = target."""
 
     target: int
     low: list[int]
@@ -320,7 +332,7 @@ class _Level:
         """Lambda as a ratio of whole numbers; needs sum of low < target < sum of high."""
         bends = [(lo + o, w) for lo, o, w in zip(self.low, self.owed, self.weight, strict=True)]
         bends += [(hi + o, w) for hi, o, w in zip(self.high, self.owed, self.weight, strict=True)]
-        bends.sort(key=cmp_to_key(lambda a, b: a[0] * b[1] - b[0] * a[1]))
+        bends.sort(key=cmp_to_key(_compare))
         below, above = 0, len(bends) - 1  # the sum is at most the target at `below`, at least at `above`
         while above - below > 1:
             middle = (below + above) // 2

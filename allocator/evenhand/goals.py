@@ -122,6 +122,15 @@ def shortfalls(
     return guarantees, inner, leaves
 
 
+def largest_gangs(snapshot: Snapshot) -> FloatArray:
+    """big: each group's largest own budgeted gang at its best type (GPUs), float [G]."""
+    found = np.zeros(len(snapshot.tree.ids))
+    jobs = np.flatnonzero(snapshot.budgeted)
+    if jobs.size:
+        np.maximum.at(found, snapshot.group[jobs], snapshot.size[jobs] * snapshot.speed_milli[jobs].max(axis=1) / 1000)
+    return found
+
+
 def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
     """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first."""
     leaves = target.leaves
@@ -129,10 +138,7 @@ def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
         return np.zeros((0, 0))
     e = target.entitled
     bundles = got.allocated[leaves].astype(np.float64)
-    biggest = np.zeros(len(leaves))
-    for i, g in enumerate(leaves):
-        mine = np.flatnonzero(snapshot.budgeted & (snapshot.group == g))
-        biggest[i] = float((snapshot.size[mine] * snapshot.speed_milli[mine].max(axis=1)).max()) / 1000
+    biggest = largest_gangs(snapshot)[leaves]
     wished = (target.pi * target.cap)[:, None] + e[:, None] * (target.values.lever @ (bundles / e[:, None]).T)
     beyond = wished - (got.counted_throughput[leaves] + biggest)[:, None]
     found = np.maximum(beyond * (e[None, :] / e[:, None]), 0.0)

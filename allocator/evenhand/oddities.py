@@ -42,7 +42,9 @@ def _warn(code: WarningCode, message: str, ids: Sequence[str]) -> Iterator[PlanW
         refs = tuple(sorted(set(ids)))
         few = refs[:MOST_REFS]
         listed = ", ".join(repr(i) for i in few[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
-        yield PlanWarning(code=code, message=message.replace("{n}", str(len(refs))).replace("{ids}", listed), refs=few)
+        yield PlanWarning(
+            code=code, message=message.replace("{n}", str(len(refs))).replace("{ids}", listed), refs=few
+        )
 
 
 def _clocks(snapshot: Snapshot) -> Iterator[PlanWarning]:
@@ -55,7 +57,9 @@ def _clocks(snapshot: Snapshot) -> Iterator[PlanWarning]:
     other = [j.id for j in snapshot.jobs if late(j.submitted_at) or late(j.checkpointed_at)]
     nodes = [n.name for n in snapshot.nodes if late(n.down_since_at)]
     yield from _warn(
-        WarningCode.STARTED_AT_CLAMPED, "started_at of {n} job(s) lies after now and was read as now: {ids}.", started
+        WarningCode.STARTED_AT_CLAMPED,
+        "started_at of {n} job(s) lies after now and was read as now: {ids}.",
+        started,
     )
     yield from _warn(
         WarningCode.INSTANT_CLAMPED,
@@ -84,14 +88,19 @@ def _unknown_groups(snapshot: Snapshot) -> Iterator[PlanWarning]:
     charged = [j.id for i, j in unknown if not snapshot.pending[i] and snapshot.group[i] != NO_GROUP]
     orphans = [j.id for i, j in unknown if not snapshot.pending[i] and snapshot.group[i] == NO_GROUP]
     code = WarningCode.UNKNOWN_GROUP
-    yield from _warn(code, "The groups of {n} pending job(s) are not in the tree: infeasible: {ids}.", pending)
     yield from _warn(
-        code, "The groups of {n} job(s) on nodes are not in the tree: charged to the nearest group above: {ids}.", charged
+        code, "The groups of {n} pending job(s) are not in the tree: infeasible: {ids}.", pending
     )
     yield from _warn(
-        code, "The groups of {n} job(s) on nodes are not in the tree, nor is one above: kept, counted nowhere: {ids}.",
+        code,
+        "The groups of {n} job(s) on nodes are not in the tree: charged to the nearest group above: {ids}.",
+        charged,
+    )
+    yield from _warn(
+        code,
+        "The groups of {n} job(s) on nodes are not in the tree, nor is one above: kept, counted nowhere: {ids}.",
         orphans,
-    )  # fmt: skip
+    )
 
 
 def _unknown_usage(snapshot: Snapshot) -> Iterator[PlanWarning]:
@@ -102,9 +111,13 @@ def _unknown_usage(snapshot: Snapshot) -> Iterator[PlanWarning]:
     lost = [g for g in unknown if tree.nearest_named(g) is None]
     code = WarningCode.UNKNOWN_USAGE_GROUP
     yield from _warn(
-        code, "Usage of {n} group(s) that are not in the tree was charged to the nearest group above: {ids}.", moved
+        code,
+        "Usage of {n} group(s) that are not in the tree was charged to the nearest group above: {ids}.",
+        moved,
     )
-    yield from _warn(code, "Usage of {n} group(s) that are not in the tree, nor is one above, was left out: {ids}.", lost)
+    yield from _warn(
+        code, "Usage of {n} group(s) that are not in the tree, nor is one above, was left out: {ids}.", lost
+    )
 
 
 def _unknown_types(snapshot: Snapshot) -> Iterator[PlanWarning]:
@@ -113,9 +126,8 @@ def _unknown_types(snapshot: Snapshot) -> Iterator[PlanWarning]:
     names: set[str] = set()
     jobs = []
     for job in snapshot.jobs:
-        strange = job.speedup.keys() - known
-        if strange:
-            names |= strange
+        if not known.issuperset(job.speedup):
+            names |= job.speedup.keys() - known
             jobs.append(job.id)
     listed = ", ".join(repr(n) for n in sorted(names)[:MOST_REFS])
     message = f"Speedups of {{n}} job(s) name types that are not in gpu_types ({listed}) and were left out: {{ids}}."
@@ -124,9 +136,15 @@ def _unknown_types(snapshot: Snapshot) -> Iterator[PlanWarning]:
 
 def _gone_nodes(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S9: placements on nodes that are not listed."""
-    lost = [j.id for j, placed in zip(snapshot.jobs, snapshot.placement, strict=True) if any(n < 0 for n, _ in placed)]
+    lost = [
+        j.id
+        for j, placed in zip(snapshot.jobs, snapshot.placement, strict=True)
+        if any(n < 0 for n, _ in placed)
+    ]
     yield from _warn(
-        WarningCode.NODE_GONE, "{n} job(s) stand on nodes that are not listed, which count as lost: {ids}.", lost
+        WarningCode.NODE_GONE,
+        "{n} job(s) stand on nodes that are not listed, which count as lost: {ids}.",
+        lost,
     )
 
 
@@ -164,13 +182,18 @@ def _guarantees(snapshot: Snapshot, entitlement: Entitlement) -> Iterator[PlanWa
     )
     code = WarningCode.GUARANTEES_CUT
     yield from _warn(
-        code, "{n} group(s) are guaranteed less than their children together; the children's sum counts: {ids}.", raised
+        code,
+        "{n} group(s) are guaranteed less than their children together; the children's sum counts: {ids}.",
+        raised,
     )
-    yield from _warn(code, f"{{n}} group(s) are guaranteed more than the {there} GPUs that are up: {{ids}}.", above)
     yield from _warn(
-        code, "The guarantees of {n} group(s) exceed together what there is for them and were cut in proportion: {ids}.",
+        code, f"{{n}} group(s) are guaranteed more than the {there} GPUs that are up: {{ids}}.", above
+    )
+    yield from _warn(
+        code,
+        "The guarantees of {n} group(s) exceed together what there is for them and were cut in proportion: {ids}.",
         [tree.ids[int(g)] for g in np.flatnonzero(entitlement.scaled)],
-    )  # fmt: skip
+    )
 
 
 def _rates(snapshot: Snapshot) -> Iterator[PlanWarning]:
@@ -207,5 +230,7 @@ def _infeasible(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S4, S5: jobs that could not run even on the empty cluster."""
     never = [snapshot.jobs[int(j)].id for j in np.flatnonzero(snapshot.infeasible)]
     yield from _warn(
-        WarningCode.INFEASIBLE_JOB, "{n} job(s) could not run even on the empty cluster, all nodes up: {ids}.", never
+        WarningCode.INFEASIBLE_JOB,
+        "{n} job(s) could not run even on the empty cluster, all nodes up: {ids}.",
+        never,
     )

@@ -23,16 +23,64 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
         owner = _owner(snapshot, entitlement, j)
         if owner is not None:
             large[owner].append(j)
-    found = []
+    busy = {c for g in leaves for c in tree.path[g]}
+    found = set()
     for c, gangs in large.items():
-        below = [g for g in leaves if c == ROOT or c in tree.path[g]]
-        first = min(below, key=lambda g: _place(snapshot, entitlement, c, g))
+        first = _first_leaf(snapshot, entitlement, c, busy, frozenset(leaves))
         mine = [j for j in gangs if snapshot.group[j] == first]
         if mine:
             gang = min(mine, key=snapshot.seniority)
-            if _still_first(snapshot, entitlement, c, gang, leaves):
-                found.append(gang)
+            if _still_first(snapshot, entitlement, c, gang, busy, frozenset(leaves)):
+                found.add(gang)
     return tuple(sorted({*found, *_robbed(snapshot)}))
+
+
+def _first_leaf(
+    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, busy: set[int], owners: frozenset[int]
+) -> int:
+    """The leaf with work below a group that stands first, level by level."""
+    node = ancestor
+    while True:
+        ranks = _ranks(snapshot, entitlement, node, busy, owners)
+        _, _, side = min(ranks)
+        if side == node or not snapshot.tree.children[side]:
+            return side
+        node = side
+
+
+def _ranks(
+    snapshot: Snapshot, entitlement: Entitlement, node: int, busy: set[int], owners: frozenset[int]
+) -> list[tuple[float, str, int]]:
+    """Usage over share, id and group of the children of a node that have work; its own-jobs child is the node itself."""
+    tree = snapshot.tree
+    ranks = [
+        (_ratio(float(entitlement.usage[k]), tree.weight[k]), tree.ids[k], k)
+        for k in (tree.top if node == ROOT else tree.children[node])
+        if k in busy
+    ]
+    if node in owners and tree.children[node]:
+        ranks.append((_ratio(float(entitlement.own_usage[node]), tree.own_weight(node)), tree.ids[node], node))
+    return ranks
+
+
+def _still_first(
+    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, job: int, busy: set[int], owners: frozenset[int]
+) -> bool:
+    """Whether the gang's leaf stands first even with one more contract of it charged, level by level."""
+    tree, group = snapshot.tree, int(snapshot.group[job])
+    charge = int(snapshot.demand_milli[job]) / 1000 * int(snapshot.contract_s[job]) / 3600
+    path = tree.path[group]
+    way = [*(path if ancestor == ROOT else path[path.index(ancestor) + 1 :]), *([group] if tree.children[group] else [])]
+    node = ancestor
+    for step in way:
+        own = step == node
+        used = float(entitlement.own_usage[step] if own else entitlement.usage[step]) + charge
+        mine = (_ratio(used, tree.own_weight(step) if own else tree.weight[step]), tree.ids[step])
+        rivals = _ranks(snapshot, entitlement, node, busy, owners)
+        if any((key, name) < mine for key, name, side in rivals if side != step):
+            return False
+        node = step
+    return True
 
 
 def _robbed(snapshot: Snapshot) -> list[int]:
@@ -40,35 +88,6 @@ def _robbed(snapshot: Snapshot) -> list[int]:
     s = snapshot
     inside = s.now_s < np.nan_to_num(s.started_s) + s.contract_s
     return np.flatnonzero(s.budgeted & s.running & s.hit & inside).tolist()
-
-
-def _still_first(
-    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, job: int, leaves: list[int]
-) -> bool:
-    """Whether the gang's leaf stands first even with one more contract of it charged, level by level."""
-    tree, group = snapshot.tree, int(snapshot.group[job])
-    charge = int(snapshot.demand_milli[job]) / 1000 * int(snapshot.contract_s[job]) / 3600
-    busy = {c for g in leaves for c in tree.path[g]}
-    owners = set(leaves)
-    path = tree.path[group]
-    way = [*(path if ancestor == ROOT else path[path.index(ancestor) + 1 :])]
-    node = ancestor
-    for step in [*way, *([None] if tree.children[group] else [])]:
-        rivals = [
-            (_ratio(float(entitlement.usage[k]), tree.weight[k]), tree.ids[k])
-            for k in (tree.top if node == ROOT else tree.children[node])
-            if k in busy and k != step
-        ]
-        if node != ROOT and node in owners and step is not None and tree.children[node]:
-            rivals.append((_ratio(float(entitlement.own_usage[node]), tree.own_weight(node)), tree.ids[node]))
-        if step is None:
-            mine = (_ratio(float(entitlement.own_usage[group]) + charge, tree.own_weight(group)), tree.ids[group])
-        else:
-            mine = (_ratio(float(entitlement.usage[step]) + charge, tree.weight[step]), tree.ids[step])
-        if any(rival < mine for rival in rivals):
-            return False
-        node = group if step is None else step
-    return True
 
 
 def _owner(snapshot: Snapshot, entitlement: Entitlement, job: int) -> int | None:
@@ -81,17 +100,6 @@ def _owner(snapshot: Snapshot, entitlement: Entitlement, job: int) -> int | None
         if (c != group or tree.children[group]) and float(entitlement.entitled[c]) >= gang - SLACK_GPUS:
             return c
     return ROOT
-
-
-def _place(snapshot: Snapshot, entitlement: Entitlement, ancestor: int, group: int) -> tuple[tuple[float, str], ...]:
-    """How a leaf stands below an ancestor: usage over share, then id, level by level."""
-    tree = snapshot.tree
-    path = tree.path[group]
-    below = path if ancestor == ROOT else path[path.index(ancestor) + 1 :]
-    steps = [(_ratio(float(entitlement.usage[c]), tree.weight[c]), tree.ids[c]) for c in below]
-    if tree.children[group]:
-        steps.append((_ratio(float(entitlement.own_usage[group]), tree.own_weight(group)), tree.ids[group]))
-    return tuple(steps)
 
 
 def _ratio(usage: float, weight: float) -> float:

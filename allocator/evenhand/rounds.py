@@ -36,9 +36,11 @@ from evenhand_models import (
     state_hash,
 )
 
-RESERVE_SHARE = 0.12
-"""Part of the time limit kept for words, audit and sealing, beside what grows with the state."""
-RESERVE_PER_JOB_S = 0.00015
+RESERVE_SHARE = 0.02
+RESERVE_OF_SPENT = 0.9
+RESERVE_PER_PAIR_S = 4e-7
+"""Kept for words, audit and sealing: a share of the limit, as much again as reading and building took (which measures
+both the state and the machine), and what comparing every pair of groups takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +89,7 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     with deadline.stage("greedy"):
         first = greedy(snapshot, entitled, program.index)
     the_round = _Round(snapshot, entitled, target, owed, program, forced)
-    reserve = RESERVE_SHARE * policy.time_limit_s * 0.5 + RESERVE_PER_JOB_S * len(snapshot.jobs)
+    reserve = _reserve_s(deadline, target, len(snapshot.tree.ids))
     trouble: str | None = None
     try:
         solved = solve(program, counted, first, deadline, reserve)
@@ -103,6 +105,13 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     if not report.ok:
         raise AuditFailed(report.findings[0].rule, report.findings[0].message)
     return seal(plan)
+
+
+def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
+    """Seconds to keep for what comes after the search."""
+    pairs = len(target.leaves) * (len(target.leaves) + groups)
+    spent = RESERVE_OF_SPENT * deadline.spent_s
+    return RESERVE_SHARE * deadline.limit_s + spent + RESERVE_PER_PAIR_S * pairs
 
 
 def _better(the_round: _Round, solved: Solved, first: Outcome) -> Solved:

@@ -74,11 +74,24 @@ def test_a_tree_shows_children_below_their_parents() -> None:
             "jobs": [],
         }
     )
-    lines = as_text(plan_report(state, allocate(state), 200), 200).splitlines()
+    lines = as_text(plan_report(state, allocate(state), 200, rows=0), 200).splitlines()
     listed = [line.split()[0] for line in lines if line.startswith(("lab", "  lab", "other"))]
     assert sorted(listed) == ["lab", "lab/a", "lab/b", "other"]
     assert {listed[listed.index("lab") + 1], listed[listed.index("lab") + 2]} == {"lab/a", "lab/b"}
     assert any(line.startswith("  lab/a ") for line in lines)
+
+
+def test_groups_without_work_are_counted_unless_all_are_asked_for(
+    round_: tuple[ClusterState, Plan],
+) -> None:
+    state, plan = round_
+    quiet = tuple(
+        report.model_copy(update={"demand_gpus": 0.0, "allocated": {}, "unallocated_use": {}})
+        for report in plan.groups
+    )
+    still = plan.model_copy(update={"groups": quiet})
+    assert "and 3 more groups without work" in as_text(plan_report(state, still, 200), 200)
+    assert "without work" not in as_text(plan_report(state, still, 200, rows=0), 200)
 
 
 def test_a_round_without_anything_is_said_too() -> None:

@@ -11,8 +11,8 @@ unallocated work moved in, if the victim is budgeted) is an outcome too, and whe
 gains at least 1/16 (O4) and 1/16 (O6) a GPU, and no less than the handover pays (1/2 of lvl in O4, 1/2 of
 1 - lvl in O6); it loses at most 1/16 a GPU of new envy. Under `throughput_unit: slowest` r may be above 1
 and envy weigh more, so the winner is checked all the same: outcomes are taken from the best down until
-one can stand somewhere without breaking R1, and `passed_over` says how many could not. U1 is R1 between
-budgeted victims and unallocated arrivals.
+one can stand somewhere without breaking R1 or R3, and `passed_over` says how many could not. U1 is R1
+between budgeted victims and unallocated arrivals.
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ class Enumeration:
         return all(self._in_the_way(victim, moves, spots) for victim in victims)
 
     def _keeps_r3(self, moves: list[Move], spots: list[Place]) -> bool:
-        """Whether no victim could start elsewhere in the next round, where the policy lets nobody move (R3)."""
+        """Whether no victim could start elsewhere at once, where the policy lets nobody move (R3)."""
         reader = self.reader
         if reader.policy.allow_migration:
             return True

@@ -25,11 +25,14 @@ def no_outcome_is_better(state: ClusterState, policy: Policy) -> str:
     proof = plan.certificate
     reached = {goal.name: round(goal.value * goal.weight, 6) for goal in proof.goals}
     said = f"{reached} against {best.goals} by {best.moves}"
-    assert proof.objective == pytest.approx(best.objective, abs=TOLERANCE), said
     assert proof.bound is not None
     assert proof.bound >= best.objective - TOLERANCE
+    assert proof.objective <= best.objective + TOLERANCE, said
+    if best.passed_over and proof.status == "feasible":
+        return "R3 decides, not proven"
+    assert proof.objective == pytest.approx(best.objective, abs=TOLERANCE), said
     assert proof.status == "optimal"
-    return "R1 decides" if best.passed_over else "holds"
+    return "R1 or R3 decides" if best.passed_over else "holds"
 
 
 @settings(max_examples=60, deadline=None, derandomize=True, database=None)

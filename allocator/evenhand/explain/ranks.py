@@ -51,6 +51,7 @@ class Ranks:
         self._above: IntArray = np.full((self.groups, depth + 1), -1, dtype=np.int64)
         for c, path in enumerate(tree.path):
             self._above[c, : len(path)] = path
+        self._depth: IntArray = np.array([len(path) for path in tree.path], dtype=np.int64)
         self._views: dict[int, View] = {}
         self._fares: dict[int, str] = {}
 
@@ -68,7 +69,7 @@ class Ranks:
             other = self._above[np.arange(self.groups), level]
             extended = np.concatenate([path, [self.leaf(group)]])
             mine = extended[level]
-            shorter = np.array([len(p) for p in self._tree.path], dtype=np.int64) <= level
+            shorter = self._depth <= level
             own = np.arange(self.groups) + self.groups
             rival = np.where(shorter, own, other)
             rival[group] = self.leaf(group)

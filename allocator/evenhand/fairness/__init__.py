@@ -1,1 +1,1 @@
-"""The fair fractional target: what each leaf should get of every GPU type, one file per objective (rules T1 to T5)."""
+"""The fair fractional target: what each leaf should get of every GPU type (rules T1 to T5), by objective."""

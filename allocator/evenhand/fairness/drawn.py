@@ -14,6 +14,7 @@ from evenhand.solvers.lp import INFINITY, LpStatus, Rows, solve_lp
 _MOST_TYPES_BY_PRICES = 5
 """Up to so many types prices are searched directly; beyond, the transport program goes to a solver."""
 _DUST_GPUS = 1e-9
+_NOTHING = -(1 << 60)
 _DUST_MILLI = 1e-9
 """A dual value that is smaller by less than this, relative to a million, is no smaller."""
 
@@ -31,10 +32,6 @@ class Drawers:
     size: IntArray
     speed_milli: IntArray
 
-    def only(self, keep: IntArray, leaf: IntArray) -> Drawers:
-        """Some of them, with their leaves renumbered."""
-        return Drawers(leaf, self.size[keep], self.speed_milli[keep])
-
 
 def drawers_of(leaf: IntArray, size: IntArray, speed_milli: IntArray) -> Drawers:
     """Bundle jobs that are alike: inputs int [J], int [J], int [J, T]."""
@@ -50,8 +47,8 @@ def drawers_of(leaf: IntArray, size: IntArray, speed_milli: IntArray) -> Drawers
 def drawn_throughput(jobs: Drawers, bundles: FloatArray) -> FloatArray:
     """V_i: most throughput of split jobs in GPUs, float [L] (T5).
 
-    The transport program's dual: the least over prices of bundle cost plus what each job gains above them. Best
-    prices are whole thousandths, because speeds are, so the search over whole prices is exact.
+    The transport program's dual: the least over prices of bundle cost plus what each job gains above them.
+    Best prices are whole thousandths, because speeds are, so the search over whole prices is exact.
 
     Parameters
     ----------
@@ -68,7 +65,9 @@ def drawn_throughput(jobs: Drawers, bundles: FloatArray) -> FloatArray:
     if len(used) > _MOST_TYPES_BY_PRICES:
         return _by_program(jobs, bundles[:, used])
     leaves, local = np.unique(jobs.leaf, return_inverse=True)
-    search = _PriceSearch(Drawers(local.reshape(-1).astype(np.int64), jobs.size, jobs.speed_milli), bundles[leaves][:, used])
+    search = _PriceSearch(
+        Drawers(local.reshape(-1).astype(np.int64), jobs.size, jobs.speed_milli), bundles[leaves][:, used]
+    )
     found[leaves] = search.least() / 1000
     return found
 
@@ -76,8 +75,8 @@ def drawn_throughput(jobs: Drawers, bundles: FloatArray) -> FloatArray:
 class _PriceSearch:
     """Least dual value by steepest descent over price steps that halve.
 
-    The dual is L-natural-convex: where no set of prices can be raised or lowered together with gain, it is least.
-    Every leaf has jobs. Directions are sets of types, written as bits.
+    The dual is L-natural-convex: where no set of prices can be raised or lowered together with gain, it is
+    least. Every leaf has jobs. Directions are sets of types, written as bits.
     """
 
     def __init__(self, jobs: Drawers, bundles: FloatArray) -> None:
@@ -87,7 +86,9 @@ class _PriceSearch:
         bits = (np.arange(1 << self._types)[:, None] >> np.arange(self._types)) & 1
         self._sets = bits.astype(np.int64)
         self._set_cost = bundles @ self._sets.T.astype(np.float64)
-        self.prices = np.zeros(bundles.shape, dtype=np.int64)
+        self._directions = np.concatenate([self._sets[1:], -self._sets[1:]])
+        self._speed = np.ascontiguousarray(jobs.speed_milli.T)
+        self._prices = np.zeros(bundles.shape, dtype=np.int64)
 
     def least(self) -> FloatArray:
         """Dual values in thousandths, float [L]."""
@@ -102,53 +103,45 @@ class _PriceSearch:
                 gain = -changes[best, np.arange(len(active))]
                 better = gain > _DUST_MILLI * np.maximum(1.0, here * 1e-6)
                 moving = active[better]
-                self.prices[moving] += step * self._directions[best[better]]
+                self._prices[moving] += step * self._directions[best[better]]
                 active = moving
             step //= 2
         return value
-
-    @property
-    def _directions(self) -> IntArray:
-        return np.concatenate([self._sets[1:], -self._sets[1:]])
 
     def _changes(self, active: IntArray, step: int) -> tuple[FloatArray, FloatArray]:
         """Dual value of some leaves, float [a], and its change for each direction, float [2 (2^T - 1), a]."""
         leaf, size, speed = self._part(active)
         starts = np.flatnonzero(np.concatenate([[True], leaf[1:] != leaf[:-1]]))
-        above = [speed[t] - self.prices[active, t][leaf] for t in range(self._types)]
-        most = self._most(above)
-        everything = len(self._sets) - 1
-        now = np.add.reduceat(np.maximum(most[everything], 0) * size, starts)
-        cost = self._set_cost[active]
-        value = now + (self._bundles[active] * self.prices[active]).sum(axis=1)
-        rises, falls = [], []
-        for s in range(1, everything + 1):
-            rest = most[everything ^ s]
-            up = np.add.reduceat(np.maximum(np.maximum(most[s] - step, rest), 0) * size, starts) - now
-            down = np.add.reduceat(np.maximum(np.maximum(most[s] + step, rest), 0) * size, starts) - now
-            below = (self.prices[active][:, self._sets[s] > 0] < step).any(axis=1)
-            rises.append(up + step * cost[:, s])
-            falls.append(np.where(below, np.inf, down - step * cost[:, s]))
-        return value, np.array(rises + falls)
+        most = self._most(speed - self._prices[active].T[:, leaf])
+        rest = most[::-1]  # of the types outside each set
+        now = np.add.reduceat(np.maximum(most[-1], 0) * size, starts)
+        gains = [
+            np.add.reduceat(np.maximum(np.maximum(most[1:] + shift, rest[1:]), 0) * size, starts, axis=1)
+            - now
+            for shift in (-step, step)
+        ]
+        cost = step * self._set_cost[active].T[1:]
+        low = (self._sets[1:, None, :] * (self._prices[active] < step)).any(axis=2)
+        changes = np.concatenate([gains[0] + cost, np.where(low, np.inf, gains[1] - cost)])
+        return now + (self._bundles[active] * self._prices[active]).sum(axis=1), changes
 
-    def _part(self, active: IntArray) -> tuple[IntArray, IntArray, list[IntArray]]:
-        """Jobs of some leaves, by column: place of the leaf among them, size, speeds by type."""
-        jobs = self._jobs
+    def _part(self, active: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Jobs of some leaves: place of the leaf among them, size, and speeds, int [T, n]."""
         if len(active) == len(self._bundles):
-            return jobs.leaf, jobs.size, [np.ascontiguousarray(jobs.speed_milli[:, t]) for t in range(self._types)]
+            return self._jobs.leaf, self._jobs.size, self._speed
         place = np.full(len(self._bundles), -1, dtype=np.int64)
         place[active] = np.arange(len(active))
-        at = place[jobs.leaf]
+        at = place[self._jobs.leaf]
         keep = np.flatnonzero(at >= 0)
-        return at[keep], jobs.size[keep], [jobs.speed_milli[keep, t] for t in range(self._types)]
+        return at[keep], self._jobs.size[keep], self._speed[:, keep]
 
-    def _most(self, above: list[IntArray]) -> list[IntArray]:
-        """Largest gain over each set of types; the empty set gains nothing."""
-        most = [np.zeros_like(above[0])]
+    def _most(self, above: IntArray) -> IntArray:
+        """Largest gain over each set of types, int [2^T, n]; far below 0 over none."""
+        most = np.empty((len(self._sets), above.shape[1]), dtype=np.int64)
+        most[0] = _NOTHING
         for s in range(1, len(self._sets)):
             t = s.bit_length() - 1
-            rest = s ^ (1 << t)
-            most.append(np.maximum(most[rest], above[t]) if rest else above[t])
+            np.maximum(most[s ^ (1 << t)], above[t], out=most[s])
         return most
 
 
@@ -168,4 +161,4 @@ def _by_program(jobs: Drawers, bundles: FloatArray) -> FloatArray:
     found = solve_lp(rate, rows, np.zeros(len(job)), np.full(len(job), INFINITY), maximize=True)
     if found.status is not LpStatus.OPTIMAL:
         raise SolverError(f"the transport program of rule T5 ended as {found.status}, but it has an optimum.")
-    return np.bincount(jobs.leaf[job], weights=rate * found.x, minlength=leaves)
+    return np.bincount(jobs.leaf[job], weights=rate * found.x, minlength=leaves).astype(np.float64)

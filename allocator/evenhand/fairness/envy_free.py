@@ -1,8 +1,9 @@
 """Most throughput subject to envy-freeness and sharing incentive (rule T4, cooperative OEF with caps).
 
-Envy constraints are met lazily: at first those between leaves of like taste, then the worst found violated. Among
-optima the one nearest to the slices is chosen. Work is bounded by simplex iterations: where they do not do, the slices
-themselves are the answer, which are always envy-free and at their floors.
+Envy constraints are met lazily: at first those between leaves of like taste, then the worst found
+violated. Among optima the one nearest to the slices is chosen. Work is bounded by simplex iterations:
+where they do not do, the slices themselves are the answer, which are always envy-free and at their
+floors.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArra
 
 
 def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
-    """Closed form: leaves whose slice is above their cap get the cap, all others the same for what they are owed."""
+    """Closed form: leaves with a slice above their cap get the cap, the others alike for what they are owed."""
     e, cap, weight = values.entitled, values.cap, values.weights[:, gpu_type]
     full = values.pi > 0
     rest = (weight > 0) & ~full

@@ -20,8 +20,8 @@ def least_slack(
 ) -> FloatArray:
     """Envy that is left when pinned GPUs stay where they are: throughput, envious first, float [L, L].
 
-    The program of the target with x_i >= P_i and capacity raised to hold the pins: least total shortfall below
-    floors first, then least summed envy. Where the work allowed does not do, nothing is called forced.
+    The program of the target with x_i >= P_i and capacity raised to hold the pins: least total shortfall
+    below floors first, then least summed envy. Where the work allowed does not do, nothing is called forced.
 
     Parameters
     ----------

@@ -76,13 +76,19 @@ def values_of(
     last = np.where(counted, weights, np.inf).min(axis=1, initial=np.inf)
     pi = np.where(full & np.isfinite(last), last, 0.0)
     return GroupValues(
-        leaves=leaves, entitled=entitled, weights=weights, cap=cap, capacity=capacity, slices=slices,
-        floor=(weights * taken).sum(axis=1), pi=pi,
-    )  # fmt: skip
+        leaves=leaves,
+        entitled=entitled,
+        weights=weights,
+        cap=cap,
+        capacity=capacity,
+        slices=slices,
+        floor=(weights * taken).sum(axis=1),
+        pi=pi,
+    )
 
 
 def used_of(weights: FloatArray, cap: IntArray, bundles: FloatArray) -> FloatArray:
-    """The part of each bundle that its leaf would use: best types first, at most its cap, none where W = 0 (T1).
+    """The part of each bundle that its leaf would use: best types first, up to its cap, none of W = 0 (T1).
 
     Parameters
     ----------
@@ -94,7 +100,7 @@ def used_of(weights: FloatArray, cap: IntArray, bundles: FloatArray) -> FloatArr
     taken = np.clip(cap[:, None] - before, 0.0, offered)
     used = np.zeros_like(taken)
     np.put_along_axis(used, order, taken, axis=1)
-    return used
+    return np.asarray(used)
 
 
 def value_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
@@ -103,7 +109,16 @@ def value_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
 
 
 def envy_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
-    """By how much L_i of the others' scaled bundles exceeds v_i of the own: float [L, L], envious first, 0 or more (T3)."""
+    """By how much L_i of the others' scaled bundles exceeds v_i of the own, at least 0 (T3).
+
+    Parameters
+    ----------
+    bundles : GPUs, float [L, T].
+
+    Returns
+    -------
+    Throughput, the envious first, float [L, L].
+    """
     e = values.entitled
     wished = (values.pi * values.cap)[:, None] + e[:, None] * (values.lever @ (bundles / e[:, None]).T)
     envy = np.maximum(wished - value_of(values, bundles)[:, None], 0.0)

@@ -14,7 +14,7 @@ ITERATIONS = 50_000
 
 
 def max_min_throughput(values: GroupValues) -> float | None:
-    """Throughput where every leaf gets z times its floor, z as large as can be; None where it was not computed."""
+    """Throughput where every leaf gets z times its floor, z as large as can be; None if not computed."""
     if not len(values.cap):
         return 0.0
     one = merged(values).values
@@ -28,9 +28,12 @@ def max_min_throughput(values: GroupValues) -> float | None:
     n, capacity = grid.count, capacity_rows(grid)
     served = _with_level(floors, n)
     program = LinearProgram(
-        np.concatenate([np.zeros(n), [1.0]]), stack(capacity, served), np.zeros(n + 1),
-        np.concatenate([np.full(n, INFINITY), [INFINITY if some else 0.0]]), maximize=True,
-    )  # fmt: skip
+        np.concatenate([np.zeros(n), [1.0]]),
+        stack(capacity, served),
+        np.zeros(n + 1),
+        np.concatenate([np.full(n, INFINITY), [INFINITY if some else 0.0]]),
+        maximize=True,
+    )
     level = program.solve(ITERATIONS)
     if level.status is not LpStatus.OPTIMAL:
         return None

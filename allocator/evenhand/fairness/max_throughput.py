@@ -12,7 +12,7 @@ from evenhand.fairness.twins import merged
 
 
 def max_throughput(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
-    """Best bundles, float [L, T], of all optima the nearest to the slices, and whether they are proven best."""
+    """Best bundles, of optima the nearest to the slices, float [L, T], and whether they are proven best."""
     if not len(values.cap):
         return np.zeros(values.weights.shape), True
     twins = merged(values)

@@ -1,4 +1,4 @@
-"""Columns and rows that the programs of the fair target share: what leaves can use, capacity, floors, envy."""
+"""Columns and rows that the programs of the fair target share: uses, capacity, floors, envy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ def grid_of(values: GroupValues) -> Grid:
     return Grid(values, leaf.astype(np.int64), gpu_type.astype(np.int64), column)
 
 
-def compressed(keys: IntArray, columns: IntArray, data: FloatArray, lower: FloatArray, upper: FloatArray) -> Rows:
+def compressed(
+    keys: IntArray, columns: IntArray, data: FloatArray, lower: FloatArray, upper: FloatArray
+) -> Rows:
     """Rows from entries (row, column, coefficient) in any order."""
     order = np.lexsort((columns, keys))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=len(lower)))]).astype(np.int64)

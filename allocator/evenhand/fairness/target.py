@@ -1,4 +1,4 @@
-"""The fair target of a round: bundles by type, throughput to aim at, and what other divisions would bring (rules T1 to T5)."""
+"""The fair target of a round (rules T1 to T5): bundles, throughput to aim at, figures to compare with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Target:
     value : v_i(x_i), float [L] (T1); drawn : V_i, float [L] (T5).
     aim_milli : largest throughput of whole gangs not above V_i, thousandths, int [L] (T5).
     throughput : sum of V, what the certificate measures gaps by.
-    best : whether x is proven best by the objective; where there are too many leaves for that it is merely fair.
+    best : whether x is proven best by the objective; where leaves are too many for that it is merely fair.
     work : simplex iterations that each program was allowed.
     upper_bound : throughput that budgeted jobs cannot exceed in any plan, however GPUs are divided.
     equal_split : sum of floors; max_min : throughput of the max-min division, None where it was not computed.
@@ -71,11 +71,25 @@ def fair_target(snapshot: Snapshot, entitlement: Entitlement) -> Target:
     jobs, at = _jobs_of_leaves(snapshot, values)
     drawn = drawn_throughput(drawers_of(at, snapshot.size[jobs], snapshot.speed_milli[jobs]), x)
     return Target(
-        values=values, leaves=values.leaves, entitled=values.entitled, weights=values.weights, cap=values.cap,
-        slices=values.slices, floor=values.floor, pi=values.pi, x=x, value=value_of(values, x), drawn=drawn,
-        aim_milli=_aims(snapshot, jobs, at, drawn), throughput=float(drawn.sum()), best=best, work=work,
-        upper_bound=_upper_bound(snapshot), equal_split=float(values.floor.sum()), max_min=max_min_throughput(values),
-    )  # fmt: skip
+        values=values,
+        leaves=values.leaves,
+        entitled=values.entitled,
+        weights=values.weights,
+        cap=values.cap,
+        slices=values.slices,
+        floor=values.floor,
+        pi=values.pi,
+        x=x,
+        value=value_of(values, x),
+        drawn=drawn,
+        aim_milli=_aims(snapshot, jobs, at, drawn),
+        throughput=float(drawn.sum()),
+        best=best,
+        work=work,
+        upper_bound=_upper_bound(snapshot),
+        equal_split=float(values.floor.sum()),
+        max_min=max_min_throughput(values),
+    )
 
 
 def forced_slack(target: Target, pinned: FloatArray) -> FloatArray:
@@ -109,8 +123,9 @@ def _divide(values: GroupValues, objective: Objective, work: int) -> tuple[Float
 
 
 def _upper_bound(snapshot: Snapshot) -> float:
-    """All budgeted jobs split at will over all GPUs that could hold them, cordoned nodes included (they keep work)."""
-    there = np.bincount(snapshot.node_type, weights=snapshot.room, minlength=len(snapshot.types))
+    """All budgeted jobs split at will over all nodes that may hold some, cordoned ones too."""
+    there = np.zeros(len(snapshot.types))
+    np.add.at(there, snapshot.node_type, snapshot.room)
     jobs = np.flatnonzero(snapshot.budgeted)
     one = np.zeros(len(jobs), dtype=np.int64)
     together = drawers_of(one, snapshot.size[jobs], snapshot.speed_milli[jobs])

@@ -1,7 +1,8 @@
 """Leaves that are alike in all but size, as one.
 
-Twins value GPUs alike and have equal caps for what they are owed. Nothing is lost by giving them the same bundle for
-what they are owed: the mean of their bundles is as good, as fair, and within capacity and caps.
+Twins value GPUs alike and have equal caps for what they are owed. Nothing is lost by giving them the same
+bundle for what they are owed: the mean of their bundles is as good, as fair, and within capacity and
+caps.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def merged(values: GroupValues) -> Twins:
     """Merge twins."""
     alike = np.column_stack([values.weights, values.pi, values.cap / values.entitled])
     scale = np.maximum(np.abs(alike).max(axis=0, initial=0.0), 1e-300)
-    _, first, which = np.unique(np.round(alike / scale, _DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
+    _, first, which = np.unique(
+        np.round(alike / scale, _DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True
+    )
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
@@ -50,14 +53,19 @@ def merged(values: GroupValues) -> Twins:
     count = len(first)
 
     def summed(amounts: FloatArray) -> FloatArray:
-        return np.bincount(of, weights=amounts, minlength=count)
+        return np.bincount(of, weights=amounts, minlength=count).astype(np.float64)
 
     entitled = summed(values.entitled)
     slices = np.zeros((count, values.slices.shape[1]))
     np.add.at(slices, of, values.slices)
     one = GroupValues(
-        leaves=values.leaves[first], entitled=entitled, weights=values.weights[first],
-        cap=np.rint(summed(values.cap.astype(np.float64))).astype(np.int64), capacity=values.capacity, slices=slices,
-        floor=summed(values.floor), pi=values.pi[first],
-    )  # fmt: skip
+        leaves=values.leaves[first],
+        entitled=entitled,
+        weights=values.weights[first],
+        cap=np.rint(summed(values.cap.astype(np.float64))).astype(np.int64),
+        capacity=values.capacity,
+        slices=slices,
+        floor=summed(values.floor),
+        pi=values.pi[first],
+    )
     return Twins(one, of, values.entitled / entitled[of], np.bincount(of, minlength=count) > 1)

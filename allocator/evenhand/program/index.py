@@ -40,6 +40,8 @@ class Site:
     size: int
     worker: int
     workers: int
+    reach: int = 0
+    """Most gangs of this kind that could stand there at once."""
     sizes: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -66,11 +68,16 @@ def build_index(snapshot: Snapshot, owed: tuple[int, ...]) -> Index:
     pools = Pools(snapshot, list(asks.values()))
     pending = _pending_units(snapshot, [j for j in live if snapshot.pending[j]], asks, frozenset(owed))
     running = tuple(Unit((j,), asks[j]) for j in live if snapshot.running[j])
-    sites = {}
+    sites: dict[int, tuple[Site, ...]] = {}
+    alike: dict[object, tuple[Site, ...]] = {}
     for unit in (*pending, *running):
         j = unit.job
         if snapshot.pending[j] or may_move(snapshot, j):
-            sites[j] = tuple(_sites(snapshot, pools, unit))
+            job = snapshot.jobs[j]
+            key = (unit.ask, job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, snapshot.fits[j].tobytes())
+            if key not in alike:
+                alike[key] = tuple(_sites(snapshot, pools, unit))
+            sites[j] = alike[key]
     return Index(pools, pending, running, sites)
 
 
@@ -151,9 +158,10 @@ def _regular_site(snapshot: Snapshot, pools: Pools, unit: Unit, gpu_type: int, n
         worker = job.gpus // need
     roomy = nodes[snapshot.room[nodes] >= worker]
     workers = job.gpus // worker
-    if int((snapshot.room[roomy] // worker).sum()) < workers:
+    reach = int((snapshot.room[roomy] // worker).sum()) // workers
+    if not reach:
         return None
-    return Site(gpu_type, roomy, _pools_of(pools, roomy), job.gpus, worker, workers)
+    return Site(gpu_type, roomy, _pools_of(pools, roomy), job.gpus, worker, workers, reach)
 
 
 def _irregular_site(snapshot: Snapshot, pools: Pools, unit: Unit, gpu_type: int, nodes: IntArray) -> Site | None:
@@ -177,7 +185,7 @@ def _irregular_site(snapshot: Snapshot, pools: Pools, unit: Unit, gpu_type: int,
             sizes.append((size, need))
     if not sizes:
         return None
-    return Site(gpu_type, nodes, _pools_of(pools, nodes), job.gpus, worker, 0, tuple(sizes))
+    return Site(gpu_type, nodes, _pools_of(pools, nodes), job.gpus, worker, 0, sizes=tuple(sizes))
 
 
 def _pools_of(pools: Pools, nodes: IntArray) -> tuple[int, ...]:
@@ -188,7 +196,7 @@ def _one_pool_each(site: Site) -> list[Site]:
     """A gang of one worker stands in one pool: a site for each pool."""
     if site.workers != 1 or len(site.pools) == 1:
         return [site]
-    return [Site(site.gpu_type, site.nodes, (p,), site.size, site.worker, 1) for p in site.pools]
+    return [Site(site.gpu_type, site.nodes, (p,), site.size, site.worker, 1, site.reach) for p in site.pools]
 
 
 def move_of(snapshot: Snapshot, job: int) -> Move:

@@ -107,10 +107,9 @@ def _add_arrivals(program: Program, unit: Unit, leave: Worth) -> None:
     move = move_of(s, j)
     for site in program.index.sites.get(j, ()):
         if site.regular:
-            reach = sum(int((s.room[n] // site.worker)) for n in site.nodes.tolist()) // site.workers
             worth = program.prices.runs(j, site.gpu_type, site.size, arrives=True) + leave
             column = program.add_move(
-                unit, move, site.size, site.gpu_type, worth, min(len(unit.jobs), reach), site
+                unit, move, site.size, site.gpu_type, worth, min(len(unit.jobs), site.reach), site
             )
             if site.workers > 1 and len(site.pools) > 1:
                 _split_over_pools(program, column, site)
@@ -213,12 +212,12 @@ def _add_resizes(program: Program, unit: Unit, back: Worth) -> None:
             added.append((size, max(0, need - len(here))))
     whole = _whole_workers(program, j)
     if given and whole:
-        site = Site(gpu_type, np.array(sorted(here)), (), held, worker_size(job), 0, tuple(given))
+        site = Site(gpu_type, np.array(sorted(here)), (), held, worker_size(job), 0, sizes=tuple(given))
         sizes = tuple((size, need, _resize_column(program, unit, size, back, ()).column) for size, need in given)
         _add_spread(program, unit, Move.RESIZE, site, sizes, here)
     room = _where_it_may_grow(program, unit)
     if added and whole and room:
-        site = Site(gpu_type, np.array(sorted(room)), (), held, worker_size(job), 0, tuple(added))
+        site = Site(gpu_type, np.array(sorted(room)), (), held, worker_size(job), 0, sizes=tuple(added))
         grown = tuple(
             (size - held, need, _resize_column(program, unit, size, back, s.placement[j]).column) for size, need in added
         )
@@ -293,7 +292,7 @@ def _add_repairs(program: Program, unit: Unit, back: Worth) -> None:
     limit = {n: int(s.room[n]) for n in nodes.tolist() if by_worker or n not in taken}
     shares = {job.worker_gpus: sum(lost)} if job.worker_gpus else {g: g * lost.count(g) for g in sorted(set(lost))}
     for block, gpus in shares.items():
-        site = Site(gpu_type, np.array(sorted(limit), dtype=np.int64), (), held, block, 0, ((gpus, 0),))
+        site = Site(gpu_type, np.array(sorted(limit), dtype=np.int64), (), held, block, 0, sizes=((gpus, 0),))
         amount = {
             n: program.model.column(
                 0, most // block if by_worker else 1, 0,

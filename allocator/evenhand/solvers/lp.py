@@ -1,13 +1,13 @@
 """The door to HiGHS: linear programs by the simplex method, and mixed-integer ones with a bound.
 
-One thread, one seed, no clock in linear programs: equal input gives equal output. Nothing here knows what a GPU is.
+One thread, one seed, no clock in linear programs: equal input gives equal output. Nothing here knows what
+a GPU is.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import highspy
 import numpy as np
@@ -102,7 +102,9 @@ def stack(*parts: Rows) -> Rows:
     """Put rows under one another."""
     starts = np.cumsum([0, *(int(p.indptr[-1]) for p in parts)])
     return Rows(
-        np.concatenate([np.zeros(1, dtype=np.int64), *(p.indptr[1:] + s for p, s in zip(parts, starts, strict=False))]),
+        np.concatenate(
+            [np.zeros(1, dtype=np.int64), *(p.indptr[1:] + s for p, s in zip(parts, starts, strict=False))]
+        ),
         np.concatenate([p.indices for p in parts]),
         np.concatenate([p.data for p in parts]),
         np.concatenate([p.lower for p in parts]),
@@ -118,7 +120,7 @@ class LinearProgram:
     cost : float [c]; maximize : sense of the objective.
     rows : the rows.
     col_lower, col_upper : bounds of the columns, float [c].
-    primal : go on with the primal simplex method (what grows is columns), else the dual one (what grows is rows).
+    primal : go on with the primal simplex method (columns are added), else with the dual one (rows are).
     """
 
     def __init__(
@@ -133,7 +135,10 @@ class LinearProgram:
     ) -> None:
         self._highs = _quiet()
         self._highs.setOptionValue("simplex_strategy", 4 if primal else 1)
-        _checked(self._highs.passModel(_model(cost, rows, col_lower, col_upper, maximize)), "the program was refused")
+        _checked(
+            self._highs.passModel(_model(cost, rows, col_lower, col_upper, maximize)),
+            "the program was refused",
+        )
 
     def add_rows(self, rows: Rows) -> None:
         """Add rows; the basis stays."""
@@ -161,10 +166,15 @@ class LinearProgram:
         count = len(cost)
         if count:
             none = np.zeros(0)
-            indptr, indices, data = entries or (np.zeros(count + 1, dtype=np.int64), none.astype(np.int64), none)
+            indptr, indices, data = entries or (
+                np.zeros(count + 1, dtype=np.int64),
+                none.astype(np.int64),
+                none,
+            )
             starts, places = indptr[:-1].astype(np.int32), indices.astype(np.int32)
             _checked(
-                self._highs.addCols(count, cost, lower, upper, len(data), starts, places, data), "columns were refused"
+                self._highs.addCols(count, cost, lower, upper, len(data), starts, places, data),
+                "columns were refused",
             )
 
     def set_cost(self, cost: FloatArray) -> None:
@@ -195,7 +205,9 @@ class LinearProgram:
         SolverError
             If the solver ends with neither an answer nor a limit.
         """
-        self._highs.setOptionValue("simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit)
+        self._highs.setOptionValue(
+            "simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit
+        )
         self._highs.run()
         status = _status(self._highs, self._highs.getModelStatus())
         solution, info = self._highs.getSolution(), self._highs.getInfo()
@@ -214,9 +226,14 @@ _ALL = 2**31 - 1
 
 
 def solve_lp(
-    cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, *, maximize: bool,
+    cost: FloatArray,
+    rows: Rows,
+    col_lower: FloatArray,
+    col_upper: FloatArray,
+    *,
+    maximize: bool,
     iteration_limit: int | None = None,
-) -> LpResult:  # fmt: skip
+) -> LpResult:
     """Solve one linear program; a limit comes back as status `LIMIT`.
 
     Raises
@@ -228,9 +245,17 @@ def solve_lp(
 
 
 def solve_mip(
-    cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, integrality: npt.NDArray[np.bool_], *,
-    maximize: bool, time_limit_s: float, mip_rel_gap: float = 0.0, start: FloatArray | None = None,
-) -> MipResult:  # fmt: skip
+    cost: FloatArray,
+    rows: Rows,
+    col_lower: FloatArray,
+    col_upper: FloatArray,
+    integrality: npt.NDArray[np.bool_],
+    *,
+    maximize: bool,
+    time_limit_s: float,
+    mip_rel_gap: float = 0.0,
+    start: FloatArray | None = None,
+) -> MipResult:
     """Solve a mixed-integer program; `integrality` says which columns are whole, bool [c].
 
     Raises
@@ -264,21 +289,28 @@ def solve_mip(
     )
 
 
-def _quiet() -> Any:
+def _quiet() -> highspy.Highs:
     """A silent single-threaded solver with tight tolerances.
 
     The class below `highspy.Highs` does all that is needed; the one above writes a banner to standard output.
     """
-    highs = highspy._Highs()
+    highs = highspy._Highs()  # type: ignore[attr-defined]
     for name, value in (
-        ("output_flag", False), ("threads", 1), ("parallel", "off"), ("random_seed", 0), ("solver", "simplex"),
-        ("primal_feasibility_tolerance", TOLERANCE), ("dual_feasibility_tolerance", TOLERANCE),
-    ):  # fmt: skip
+        ("output_flag", False),
+        ("threads", 1),
+        ("parallel", "off"),
+        ("random_seed", 0),
+        ("solver", "simplex"),
+        ("primal_feasibility_tolerance", TOLERANCE),
+        ("dual_feasibility_tolerance", TOLERANCE),
+    ):
         highs.setOptionValue(name, value)
     return highs
 
 
-def _model(cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, maximize: bool) -> Any:
+def _model(
+    cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: FloatArray, maximize: bool
+) -> highspy.HighsLp:
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = len(cost), rows.count
     model.col_cost_, model.col_lower_, model.col_upper_ = cost, col_lower, col_upper
@@ -292,12 +324,12 @@ def _model(cost: FloatArray, rows: Rows, col_lower: FloatArray, col_upper: Float
     return model
 
 
-def _checked(status: Any, what: str) -> None:
+def _checked(status: highspy.HighsStatus, what: str) -> None:
     if status == highspy.HighsStatus.kError:
         raise SolverError(f"HiGHS: {what}.")
 
 
-def _status(highs: Any, found: Any) -> LpStatus:
+def _status(highs: highspy.Highs, found: highspy.HighsModelStatus) -> LpStatus:
     kinds = highspy.HighsModelStatus
     if found in (kinds.kOptimal, kinds.kModelEmpty):
         return LpStatus.OPTIMAL

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand_api.report.text import Column, by_type, heading, number, percent, table
+from evenhand_api.report.text import Column, by_type, heading, number, percent, plural, table
 from evenhand_models import ClusterState, GroupReport, Plan
 
 WIDE = 150
@@ -16,11 +16,34 @@ DEEP = 60
 """Levels after which the indentation goes no further."""
 
 
-def group_report(state: ClusterState, plan: Plan, width: int) -> Iterator[RenderableType]:
-    """Yield the tree of groups, as one table where there is room for it and as two where not."""
+def group_report(state: ClusterState, plan: Plan, width: int, idle: bool = False) -> Iterator[RenderableType]:
+    """Yield the tree of groups, as one table where there is room for it and as two where not.
+
+    Parameters
+    ----------
+    state : ClusterState
+        The state the plan answers.
+    plan : Plan
+        The plan.
+    width : int
+        Columns there are.
+    idle : bool
+        Whether to list groups that want nothing and hold nothing; else they are counted.
+    """
     if not plan.groups:
         return
-    rows = list(tree_rows(state, plan))
+    rows = [(name, report) for name, report in tree_rows(state, plan) if idle or not _is_idle(report)]
+    yield from _tables(plan, rows, width)
+    if len(rows) < len(plan.groups):
+        left_out = plural(len(plan.groups) - len(rows), "more group")
+        yield Text(f"and {left_out} without work; --rows 0 lists all", style="dim")
+
+
+def _is_idle(report: GroupReport) -> bool:
+    return not (report.demand_gpus or report.allocated or report.unallocated_use)
+
+
+def _tables(plan: Plan, rows: list[tuple[str, GroupReport]], width: int) -> Iterator[RenderableType]:
     yield heading(
         "Groups",
         f"charged GPUs and GPU-hours; throughput in GPUs at each job's {plan.policy.throughput_unit} type",

@@ -41,7 +41,7 @@ def plan_report(state: ClusterState, plan: Plan, width: int, rows: int = 20) -> 
     width : int
         Columns there are, to choose between wide and narrow tables.
     rows : int
-        Most rows of a list of jobs; 0: all.
+        Most rows of a list of jobs; 0: all, and groups without work too.
     """
     jobs = {job.id: job for job in state.jobs}
     yield from _summary(state, plan)
@@ -52,7 +52,7 @@ def plan_report(state: ClusterState, plan: Plan, width: int, rows: int = 20) -> 
         "Can never run here", [a for a in plan.assignments if a.action is Action.INFEASIBLE], state, jobs
     )
     yield from _calendar(plan, rows)
-    yield from group_report(state, plan, width)
+    yield from group_report(state, plan, width, idle=rows == 0)
     yield from certificate_report(plan)
     yield from _warnings(plan)
 
@@ -80,7 +80,7 @@ def _summary(state: ClusterState, plan: Plan) -> Iterator[RenderableType]:
 def _starts(starts: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterator[RenderableType]:
     if not starts:
         return
-    yield heading("Starts", _sum(starts))
+    yield heading("Starts", _sum(starts, jobs))
     listed = table("job", "group", ("GPUs", "right"), "type", "where", "why")
     for assignment in _first(starts, rows):
         group = jobs[assignment.job].group if assignment.job in jobs else ""
@@ -101,7 +101,7 @@ def _starts(starts: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterat
 def _changes(changes: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterator[RenderableType]:
     if not changes:
         return
-    yield heading("Stops, moves and resizes", _sum(changes))
+    yield heading("Stops, moves and resizes", _sum(changes, jobs))
     listed = table("job", "group", "what", "from", "to", "why")
     for assignment in _first(changes, rows):
         job = jobs.get(assignment.job)
@@ -124,36 +124,38 @@ def _changes(changes: list[Assignment], jobs: dict[str, Job], rows: int) -> Iter
 def _waits(
     title: str, waits: list[Assignment], state: ClusterState, jobs: dict[str, Job]
 ) -> Iterator[RenderableType]:
-    """Group by the main cause, so that thousands of waits stay a handful of rows."""
+    """List causes, not jobs, so that thousands of waits stay a handful of rows."""
     if not waits:
         return
-    causes: dict[str, list[Assignment]] = {}
-    for assignment in waits:
-        causes.setdefault(assignment.reasons[0].code if assignment.reasons else "unexplained", []).append(
-            assignment
-        )
     yield heading(
-        title, f"{plural(len(waits), 'job')}, by main cause; --explain JOB has all causes of one job"
+        title, f"{plural(len(waits), 'job')}; one can have several causes, --explain JOB has them all"
     )
     listed = table(
         ("cause", "fixed"), ("jobs", "right"), ("GPUs", "right"), "groups", "oldest", "why the oldest"
     )
-    for cause, members in sorted(causes.items(), key=lambda entry: (-len(entry[1]), entry[0])):
-        known = [jobs[a.job] for a in members if a.job in jobs]
-        oldest = min(
-            members, key=lambda a: (jobs[a.job].submitted_at, a.job) if a.job in jobs else (state.now, a.job)
-        )
-        since = (state.now - jobs[oldest.job].submitted_at).total_seconds() if oldest.job in jobs else 0.0
-        groups = Counter(job.group for job in known)
+    for cause, members in _by_cause(waits).items():
+        known = [(jobs[job], said) for job, said in members if job in jobs]
+        oldest, said = min(known, key=lambda entry: (entry[0].submitted_at, entry[0].id))
+        groups = Counter(job.group for job, _ in known)
         listed.add_row(
             Text(cause),
             f"{len(members):,}",
-            f"{sum(job.gpus for job in known):,}",
+            f"{sum(job.gpus for job, _ in known):,}",
             Text(names(f"{group} {count:,}" for group, count in groups.most_common())),
-            Text(f"{oldest.job}, {duration(since)}"),
-            Text(_why(oldest)),
+            Text(f"{oldest.id}, {duration((state.now - oldest.submitted_at).total_seconds())}"),
+            Text(brief(said)),
         )
     yield listed
+
+
+def _by_cause(waits: list[Assignment]) -> dict[str, list[tuple[str, str]]]:
+    """Collect, for each cause, the jobs it binds and what was said of each; the commonest cause first."""
+    causes: dict[str, list[tuple[str, str]]] = {}
+    for assignment in waits:
+        said = {str(reason.code): reason.message for reason in reversed(assignment.reasons)}
+        for code, message in (said or {"unexplained": ""}).items():
+            causes.setdefault(code, []).append((assignment.job, message))
+    return dict(sorted(causes.items(), key=lambda entry: (-len(entry[1]), entry[0])))
 
 
 def _calendar(plan: Plan, rows: int) -> Iterator[RenderableType]:
@@ -193,9 +195,15 @@ def _why(assignment: Assignment) -> str:
     return brief(assignment.reasons[0].message) if assignment.reasons else ""
 
 
-def _sum(assignments: list[Assignment]) -> str:
-    gpus = sum(assignment.gpus for assignment in assignments)
-    return plural(len(assignments), "job") + (f", {plural(gpus, 'GPU')}" if gpus else "")
+def _sum(assignments: list[Assignment], jobs: dict[str, Job]) -> str:
+    """Say how many jobs, of how many GPUs asked for or held, of which groups."""
+    known = [jobs[assignment.job] for assignment in assignments if assignment.job in jobs]
+    gpus = sum(job.placed_gpus or job.gpus for job in known)
+    groups = Counter(job.group for job in known)
+    return (
+        f"{plural(len(assignments), 'job')} of {plural(gpus, 'GPU')}: "
+        f"{names((f'{group} {count:,}' for group, count in groups.most_common()), 6)}"
+    )
 
 
 def _first(items: Iterable[T], rows: int) -> list[T]:

@@ -23,16 +23,12 @@ def applies(program: Program) -> bool:
     return len(program.target.leaves) > 1
 
 
-def largest_gang(program: Program, i: int) -> float:
-    """big_i: the group's largest gang at its best type (GPUs)."""
-    s = program.snapshot
-    mine = np.flatnonzero(s.budgeted & (s.group == program.target.leaves[i]))
-    return float((s.size[mine] * s.speed_milli[mine].max(axis=1)).max()) / 1000.0
-
-
 def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int, int]) -> None:
     """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
     s, model, target = program.snapshot, program.model, program.target
+    budgeted = np.flatnonzero(s.budgeted)
+    biggest = np.zeros(len(s.tree.ids))
+    np.maximum.at(biggest, s.group[budgeted], s.size[budgeted] * s.speed_milli[budgeted].max(axis=1) / 1000.0)
     for i, other in pairs:
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
@@ -43,7 +39,7 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
         ratio = float(target.entitled[other] / target.entitled[i])
         constant, slope = float(target.pi[i] * target.cap[i]), target.values.lever[i]
         unit = 1000 * FINE
-        right = (constant - largest_gang(program, i)) * ratio * unit
+        right = (constant - float(biggest[gi])) * ratio * unit
         terms: dict[int, float] = {columns[other]: 1.0}
         for m in program.columns.moves:
             if not s.budgeted[m.unit.job]:
