@@ -74,9 +74,9 @@ class _Greedy:
         runs = [int(j) for j in np.flatnonzero(s.running & ~(s.orphan & s.hit))]
         for j in sorted(runs, key=lambda j: (not s.pinned[j], not s.budgeted[j], s.started_s[j], j)):
             parts = s.placement[j]
-            if not s.pinned[j]:
-                if any(n < 0 or left[n] < g for n, g in parts) or not self._within_limits(j, int(s.held[j])):
-                    continue
+            fits = all(n >= 0 and left[n] >= g for n, g in parts) and self._within_limits(j, int(s.held[j]))
+            if not fits and not s.pinned[j]:
+                continue
             for n, g in parts:
                 left[n] -= g
             self._count(j, int(s.held[j]), int(s.held_type[j]))

@@ -63,8 +63,8 @@ def _clocks(snapshot: Snapshot) -> Iterator[PlanWarning]:
     )
     yield from _warn(
         WarningCode.INSTANT_CLAMPED,
-        "submitted_at, checkpointed_at or down_since_at of {n} job(s) or node(s) lies after now and was read as now: "
-        "{ids}.",
+        "submitted_at, checkpointed_at or down_since_at of {n} job(s) or node(s) lies after now and was read "
+        "as now: {ids}.",
         other + nodes,
     )
 
@@ -98,7 +98,7 @@ def _unknown_groups(snapshot: Snapshot) -> Iterator[PlanWarning]:
     )
     yield from _warn(
         code,
-        "The groups of {n} job(s) on nodes are not in the tree, nor is one above: kept, counted nowhere: {ids}.",
+        "Neither the groups of {n} job(s) on nodes are in the tree nor any above: kept, counted nowhere: {ids}.",
         orphans,
     )
 
@@ -130,7 +130,7 @@ def _unknown_types(snapshot: Snapshot) -> Iterator[PlanWarning]:
             names |= job.speedup.keys() - known
             jobs.append(job.id)
     listed = ", ".join(repr(n) for n in sorted(names)[:MOST_REFS])
-    message = f"Speedups of {{n}} job(s) name types that are not in gpu_types ({listed}) and were left out: {{ids}}."
+    message = f"Speedups of {{n}} job(s) name types not in gpu_types ({listed}) and were left out: {{ids}}."
     yield from _warn(WarningCode.UNKNOWN_GPU_TYPE, message, jobs)
 
 
@@ -177,7 +177,7 @@ def _guarantees(snapshot: Snapshot, entitlement: Entitlement) -> Iterator[PlanWa
             above.append(tree.ids[g])
     yield from _warn(
         WarningCode.LIMIT_BELOW_GUARANTEE,
-        "max_gpus of {n} group(s) is below what it and the groups below it are guaranteed, which was cut to it: {ids}.",
+        "max_gpus of {n} group(s) is below the guarantees of it or below it, which were cut to it: {ids}.",
         limited,
     )
     code = WarningCode.GUARANTEES_CUT
@@ -191,7 +191,7 @@ def _guarantees(snapshot: Snapshot, entitlement: Entitlement) -> Iterator[PlanWa
     )
     yield from _warn(
         code,
-        "The guarantees of {n} group(s) exceed together what there is for them and were cut in proportion: {ids}.",
+        "Guarantees of {n} group(s) together exceed what there is for them and were cut in proportion: {ids}.",
         [tree.ids[int(g)] for g in np.flatnonzero(entitlement.scaled)],
     )
 
@@ -210,8 +210,8 @@ def _rates(snapshot: Snapshot) -> Iterator[PlanWarning]:
             if max(worth / charged, charged / worth) > RATE_RATIO * (1 + 1e-9):
                 names = [snapshot.types[a], snapshot.types[b]]
                 message = (
-                    f"A GPU of {names[1]!r} is charged {charged:.3g} times one of {names[0]!r}, but does {worth:.3g} "
-                    f"times the work in the mean of {int(both.sum())} job(s): more than {RATE_RATIO:g} x apart."
+                    f"A GPU of {names[1]!r} is charged {charged:.3g} times one of {names[0]!r}, but does "
+                    f"{worth:.3g} times the work in the mean of {int(both.sum())} job(s): more than {RATE_RATIO:g} x apart."
                 )
                 yield from _warn(WarningCode.CHARGE_RATE_OFF, message, names)
 

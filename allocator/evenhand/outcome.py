@@ -62,16 +62,16 @@ def kept(snapshot: Snapshot, job: int) -> Decision:
 
 
 def arrivals(snapshot: Snapshot, job: int, decision: Decision) -> dict[int, int]:
-    """GPUs by node that the decision newly takes: all of a start or move, the growth of the rest."""
+    """GPUs by node on which the decision has the job arrive: all of a start or move, the growth of the rest."""
     if decision.move in {Move.START, Move.MIGRATE}:
         return dict(decision.places)
+    return exchanged(snapshot, job, decision)[0]
+
+
+def exchanged(snapshot: Snapshot, job: int, decision: Decision) -> tuple[dict[int, int], dict[int, int]]:
+    """GPUs by node that the decision newly takes, and that it gives back; a node it stays on counts the difference."""
     before = dict(snapshot.placement[job]) if snapshot.running[job] else {}
-    return {n: g - before.get(n, 0) for n, g in decision.places if g > before.get(n, 0)}
-
-
-def departures(snapshot: Snapshot, job: int, decision: Decision) -> dict[int, int]:
-    """GPUs by node that the decision gives back before its arrivals come."""
-    if not snapshot.running[job]:
-        return {}
-    after = {} if decision.move is Move.MIGRATE else dict(decision.places)
-    return {n: g - after.get(n, 0) for n, g in snapshot.placement[job] if g > after.get(n, 0)}
+    after = dict(decision.places)
+    gains = {n: g - before.get(n, 0) for n, g in after.items() if g > before.get(n, 0)}
+    losses = {n: g - after.get(n, 0) for n, g in before.items() if n >= 0 and g > after.get(n, 0)}
+    return gains, losses

@@ -45,7 +45,9 @@ def _limits(snapshot: Snapshot) -> dict[int, int]:
     for c, group in enumerate(s.tree.groups):
         if group.max_gpus is not None:
             pinned = sum(
-                int(s.held[j]) for j in range(len(s.jobs)) if s.pinned[j] and s.group[j] >= 0 and c in s.tree.path[int(s.group[j])]
+                int(s.held[j])
+                for j in range(len(s.jobs))
+                if s.pinned[j] and s.group[j] >= 0 and c in s.tree.path[int(s.group[j])]
             )
             found[c] = max(group.max_gpus, pinned)
     return found

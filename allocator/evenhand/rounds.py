@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.assemble import assignments, certificate, group_reports
+from evenhand.assignments import assignments
 from evenhand.audit import audit
+from evenhand.certify import certificate
 from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
@@ -21,6 +22,7 @@ from evenhand.owed_gangs import owed_gangs
 from evenhand.program.formulate import formulate
 from evenhand.program.solve import Solved, solve
 from evenhand.program.variables import Program
+from evenhand.reports import group_reports
 from evenhand.restore import restore
 from evenhand.snapshot import Snapshot, take_snapshot
 from evenhand.version import VERSION

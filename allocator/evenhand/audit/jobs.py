@@ -135,10 +135,8 @@ class JobReader:
     def read(self, job: Job) -> JobReading:
         """Read one job."""
         pending, running = job.state is JobState.PENDING, job.state is JobState.RUNNING
-        if pending:
-            group = job.group if job.group in self.tree.parent else None
-        else:
-            group = nearest(job.group, self.tree)
+        known = job.group if job.group in self.tree.parent else None
+        group = known if pending else nearest(job.group, self.tree)
         types = self._types_of(job)
         fits = types.fits
         held = {part.node: part.gpus for part in job.placement}

@@ -50,8 +50,10 @@ class Facts:
         return 1 / (64 * self.reading.gpus) if self.reading.gpus else 0.0
 
     def eligible(self, job: JobReading, kind: str) -> list[str]:
-        """Return the nodes of a type on which a job may arrive, by name (C1)."""
+        """Return the nodes of a type on which a job may arrive, by name (C1): none of a type it does not fit."""
         reading = self.reading
+        if kind not in job.fits:
+            return []
         promised = reading.state.now + timedelta(seconds=job.length_s)
         bound = job.job.contract.min_runtime_s > 0
         return [

@@ -100,7 +100,7 @@ def envy_rows(grid: Grid, envious: IntArray, envied: IntArray) -> Rows:
 
 
 def largest(table: FloatArray, few: int) -> tuple[IntArray, IntArray]:
-    """Places of the few largest entries of each row, the first of equals: rows and columns, int [rows * few]."""
+    """Places of the few largest entries of each row, the first of equals: rows, columns, int [rows * few]."""
     left, found = table.copy(), []
     every = np.arange(len(table))
     for _ in range(min(few, table.shape[1])):

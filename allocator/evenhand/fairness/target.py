@@ -103,7 +103,7 @@ def forced_slack(target: Target, pinned: FloatArray) -> FloatArray:
 
 
 def iterations_within(leaves: int, time_limit_s: float) -> int:
-    """Simplex iterations that take about a third of the time limit, by the measure of one machine and of no clock."""
+    """Simplex iterations that took about a third of the time limit when measured; no clock is asked."""
     return int(time_limit_s / 3 / (50e-6 + 130e-9 * leaves))
 
 

@@ -17,8 +17,7 @@ def lift(program: Program, counted: NodeCounts, x: IntArray) -> Outcome:
     """Read a solution: who goes which way, the eldest first, and on which nodes."""
     s = program.snapshot
     decisions: dict[int, Decision] = {j: kept(s, j) for j in program.fixed}
-    for j in np.flatnonzero(s.orphan & s.hit):
-        decisions[int(j)] = STOPS
+    decisions.update({int(robbed): STOPS for robbed in np.flatnonzero(s.orphan & s.hit)})
     chosen: dict[int, MoveColumn] = {}
     for unit in program.index.running:
         if unit.job not in decisions:
@@ -85,7 +84,7 @@ def _arrivals(program: Program, x: IntArray, chosen: dict[int, MoveColumn]) -> l
             wanted.append(Arrival(j, m.site.worker, m.site.workers, m.site.pools[0]))
             continue
         need = m.site.workers
-        for p in sorted(left[m.column], key=lambda p: -left[m.column][p]):  # noqa: B023
+        for p in sorted(left[m.column], key=lambda p: -left[m.column][p]):
             here = min(need, left[m.column][p])
             if here:
                 left[m.column][p] -= here

@@ -116,8 +116,11 @@ class LinearModel:
 
     def arrays(self) -> Arrays:
         """The model as arrays."""
-        ints = lambda values: np.array(values, dtype=np.int64)  # noqa: E731
         return Arrays(
-            ints(self._lower), ints(self._upper), ints(self._cost), self.offset, ints(self._starts),
-            ints(self._columns), ints(self._values), ints(self._row_lower), ints(self._row_upper),
+            _ints(self._lower), _ints(self._upper), _ints(self._cost), self.offset, _ints(self._starts),
+            _ints(self._columns), _ints(self._values), _ints(self._row_lower), _ints(self._row_upper),
         )  # fmt: skip
+
+
+def _ints(values: list[int]) -> IntArray:
+    return np.array(values, dtype=np.int64)

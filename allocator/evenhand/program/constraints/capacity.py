@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 
 from evenhand.program.linear_model import FREE
 from evenhand.program.variables import Program
@@ -68,7 +69,7 @@ def node_by_node(program: Program, exact: Iterable[int] = ()) -> set[int]:
     pools.discard(-1)
     for p, sizes in workers_by_pool(program).items():
         ordered = sorted(sizes)
-        if any(b % a for a, b in zip(ordered, ordered[1:], strict=False)):
+        if any(b % a for a, b in pairwise(ordered)):
             pools.add(p)
     return pools
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from evenhand.outcome import Move
 from evenhand.program.linear_model import FREE
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
@@ -42,11 +41,10 @@ def add_rows(program: Program) -> None:
                 continue
             below = sum(int(s.held[j]) for j in stoppable)
             cost = round(program.prices.handover(count) * SCALE)
-            name = lambda g=g, cut=cut: f"O4[{s.tree.ids[g]} cut {cut}]"  # type: ignore[misc]  # noqa: E731
+            name = lambda g=g, cut=cut: f"O4[{s.tree.ids[g]} cut {cut}]"  # noqa: E731
             taken = model.column(0, below, cost, name)
             model.row(
                 [taken, *(m.column for m in starts)], [1, *(-m.gpus for m in starts)], -FREE, 0, name
             )
             stays = [(m.column, int(s.held[j])) for j in stoppable for m in program.columns.by_unit.get(j, ())]
-            assert all(m.move is not Move.START for j in stoppable for m in program.columns.by_unit.get(j, ()))
             model.row([taken, *(c for c, _ in stays)], [1, *(q for _, q in stays)], -FREE, below, name)

@@ -1,0 +1,93 @@
+"""The certificate: what a plan reaches, what is proven of it, and whom it leaves envious (rule A4)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.fairness.group_value import envy_of
+from evenhand.fairness.target import Target
+from evenhand.goals import FloatArray, GoalValue, Standing, largest_gangs, objective
+from evenhand.snapshot import Snapshot
+from evenhand_models import Certificate, CertificateStatus, EnvyPair, Goal, Objective
+
+MOST_ENVY_PAIRS = 100
+
+
+def pair_envy(target: Target, got: Standing) -> FloatArray:
+    """v_i((e_i/e_l) X_l) - throughput of i, 0 or more, over floor_i; float [L, L], the envious first."""
+    leaves, e = target.leaves, target.entitled
+    found = np.zeros((len(leaves), len(leaves)))
+    if not len(leaves):
+        return found
+    bundles = got.allocated[leaves].astype(np.float64)
+    ratio = e[:, None] / e[None, :]
+    left = np.repeat(target.cap[:, None].astype(np.float64), len(leaves), axis=1)
+    best_first = np.argsort(-target.weights, axis=1, kind="stable")
+    for kind in best_first.T:
+        weight = np.take_along_axis(target.weights, kind[:, None], axis=1)
+        taken = np.minimum(np.where(weight > 0, ratio * bundles[:, kind].T, 0.0), left)
+        found += weight * taken
+        left -= taken
+    found = np.maximum(found - got.throughput[leaves][:, None], 0.0)
+    np.fill_diagonal(found, 0.0)
+    safe = np.where(target.floor > 0, target.floor, np.inf)
+    return np.asarray(found / safe[:, None])
+
+
+def envy_pairs(snapshot: Snapshot, target: Target, envy: FloatArray, forced: FloatArray) -> tuple[EnvyPair, ...]:
+    """Pairs that envy by more than one gang, the worst first, split into what pins force and the rest."""
+    ids = snapshot.tree.ids
+    gangs = largest_gangs(snapshot)
+    pairs = []
+    for i, g in enumerate(target.leaves):
+        gang = float(gangs[int(g)])
+        if target.floor[i] <= 0:
+            continue
+        for k in np.flatnonzero(envy[i] > gang / target.floor[i] + 1e-9):
+            share = min(float(envy[i, k]), float(forced[i, k] / target.floor[i]))
+            other = ids[int(target.leaves[k])]
+            ours = float(envy[i, k]) - share
+            pair = EnvyPair(group=ids[int(g)], envied=other, envy=float(envy[i, k]), forced_by_pins=share, ours=ours)
+            pairs.append(pair)
+    pairs.sort(key=lambda p: (-p.envy, p.group, p.envied))
+    return tuple(pairs[:MOST_ENVY_PAIRS])
+
+
+def certificate(
+    snapshot: Snapshot,
+    target: Target,
+    got: Standing,
+    goals: tuple[GoalValue, ...],
+    status: CertificateStatus,
+    bound: float | None,
+    forced: FloatArray,
+    *,
+    cut_by_time: bool,
+) -> Certificate:
+    """What is proven about a plan (rule A4); `verified` is what the audit must confirm before it is served."""
+    value = objective(goals)
+    bound = None if bound is None else (value if status is CertificateStatus.OPTIMAL else max(bound, value))
+    whole = target.throughput
+    envy = pair_envy(target, got)
+    slack = envy_of(target.values, target.x) if snapshot.policy.objective is Objective.ENVY_FREE else np.zeros((1, 1))
+    return Certificate(
+        status=status,
+        cut_by_time=cut_by_time,
+        goals=tuple(Goal(name=g.name, value=g.value, unit=g.unit, weight=g.weight) for g in goals),
+        objective=value,
+        bound=bound,
+        gap=(bound - value) / whole if bound is not None and whole > 0 else None,
+        target_throughput=whole,
+        capacity_ok=True,
+        protection_ok=True,
+        gangs_ok=True,
+        max_envy=float(envy.max(initial=0.0)),
+        envy=envy_pairs(snapshot, target, envy, forced),
+        floor_slack=float(np.maximum(target.floor - target.value, 0.0).sum()),
+        target_envy_slack=float(slack.sum()),
+        throughput=float(got.throughput.sum()),
+        upper_bound=target.upper_bound,
+        equal_split=target.equal_split,
+        max_min=target.max_min,
+        verified=True,
+    )
