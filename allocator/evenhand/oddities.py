@@ -98,7 +98,7 @@ def _unknown_groups(snapshot: Snapshot) -> Iterator[PlanWarning]:
     )
     yield from _warn(
         code,
-        "Neither the groups of {n} job(s) on nodes are in the tree nor any above: kept, counted nowhere: {ids}.",
+        "The groups of {n} job(s) on nodes are unknown, and so are all above: kept, counted nowhere: {ids}.",
         orphans,
     )
 
@@ -191,7 +191,7 @@ def _guarantees(snapshot: Snapshot, entitlement: Entitlement) -> Iterator[PlanWa
     )
     yield from _warn(
         code,
-        "Guarantees of {n} group(s) together exceed what there is for them and were cut in proportion: {ids}.",
+        "Guarantees of {n} group(s) together exceed what there is and were cut in proportion: {ids}.",
         [tree.ids[int(g)] for g in np.flatnonzero(entitlement.scaled)],
     )
 
@@ -211,7 +211,8 @@ def _rates(snapshot: Snapshot) -> Iterator[PlanWarning]:
                 names = [snapshot.types[a], snapshot.types[b]]
                 message = (
                     f"A GPU of {names[1]!r} is charged {charged:.3g} times one of {names[0]!r}, but does "
-                    f"{worth:.3g} times the work in the mean of {int(both.sum())} job(s): more than {RATE_RATIO:g} x apart."
+                    f"{worth:.3g} times the work in the mean of {int(both.sum())} job(s): more than "
+                    f"{RATE_RATIO:g} x apart."
                 )
                 yield from _warn(WarningCode.CHARGE_RATE_OFF, message, names)
 

@@ -60,9 +60,7 @@ class Dues:
         for n in range(len(reader.types) + 1):
             for types in combinations(reader.types, n):
                 paid = sum(reader.capacity[t] * reader.rate[t] for t in types)
-                cuts.append(
-                    paid + sum(reader.demand(j) for j in jobs if not set(reader.kinds(j)) <= set(types))
-                )
+                cuts.append(paid + sum(reader.demand(j) for j in jobs if not set(reader.kinds(j)) <= set(types)))
         return min(cuts)
 
     def _measure(self, name: str) -> Due:
@@ -239,9 +237,7 @@ def drawn(reader: Reader, jobs: list[Job], target: dict[str, float]) -> float:
             via, before = back[at]
             steps.append((via, at, before))
             at = before
-        amount = min(
-            left_job[job], left_type[last], *(flow[v, b] for v, _, b in steps if b is not None), math.inf
-        )
+        amount = min(left_job[job], left_type[last], *(flow[v, b] for v, _, b in steps if b is not None), math.inf)
         for via, into, before in steps:
             flow[via, into] += amount
             if before is not None:

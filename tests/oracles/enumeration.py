@@ -86,9 +86,7 @@ class Enumeration:
                 where = {job.id: spot for (job, _), spot in zip(self.jobs, spots, strict=True)}
                 mine = {name: float(goals[name][row]) for name in GOALS}
                 return Best(float(total[row]), mine, by_job, len(allowed), passed, where)
-        raise AssertionError(
-            "no outcome keeps all rules, though keeping everything and starting nothing should"
-        )
+        raise AssertionError("no outcome keeps all rules, though keeping everything and starting nothing should")
 
     def picks(self) -> npt.NDArray[np.int64]:
         """Return all outcomes of C1, one a row: the place of the move in the list of each job."""
@@ -107,8 +105,7 @@ class Enumeration:
         """Walk over all picks of moves for which some filling of the nodes exists (C1)."""
         guard = sum(GUARD << shift for shift in self._node_shift.values())
         start = sum(
-            (GUARD - 1 - self.reader.room(node)) << self._node_shift[name]
-            for name, node in self.reader.nodes.items()
+            (GUARD - 1 - self.reader.room(node)) << self._node_shift[name] for name, node in self.reader.nodes.items()
         )
         fills = [[[self._fill(spot) for spot in move.spots] for move in moves] for _, moves in self.jobs]
         found = 0
@@ -122,10 +119,7 @@ class Enumeration:
                 yield picks
                 return
             for pick, spots in enumerate(fills[depth]):
-                if spots == [0]:
-                    after = ways
-                else:
-                    after = {full for way in ways for spot in spots if not (full := way + spot) & guard}
+                after = {full for way in ways for spot in spots if not (full := way + spot) & guard}
                 if after:
                     yield from walk(depth + 1, after, (*picks, pick))
 
@@ -238,9 +232,7 @@ class Enumeration:
     def limit(self, group: str) -> int:
         """GPUs a limited group may hold (L1)."""
         most = next(g.max_gpus for g in self.reader.state.groups if g.id == group) or 0
-        pinned = sum(
-            job.placed_gpus for job, _ in self.jobs if self.reader.pinned(job) and self._is_in(job, group)
-        )
+        pinned = sum(job.placed_gpus for job, _ in self.jobs if self.reader.pinned(job) and self._is_in(job, group))
         return max(most, pinned)
 
     def _is_in(self, job: Job, group: str) -> bool:
@@ -308,9 +300,7 @@ class Enumeration:
         used = dict.fromkeys(reader.nodes, 0)
         held = dict.fromkeys(self.prices.limited, 0)
         for (job, _), move, spot in zip(self.jobs, moves, spots, strict=True):
-            before = (
-                {p.node: p.gpus for p in job.placement} if move.what in ("keep", "resize", "repair") else {}
-            )
+            before = {p.node: p.gpus for p in job.placement} if move.what in ("keep", "resize", "repair") else {}
             counts = not reader.budgeted(victim) or reader.budgeted(job) or move.what == "orphan"
             stays = {n: g if counts or move.what == "orphan" else min(g, before.get(n, 0)) for n, g in spot}
             for node, gpus in stays.items():
@@ -318,6 +308,4 @@ class Enumeration:
             for group in held:
                 held[group] += sum(stays.values()) if self._is_in(job, group) else 0
         full = any(used[p.node] + p.gpus > reader.room(reader.nodes[p.node]) for p in victim.placement)
-        return full or any(
-            self._is_in(victim, g) and held[g] + victim.placed_gpus > self.limit(g) for g in held
-        )
+        return full or any(self._is_in(victim, g) and held[g] + victim.placed_gpus > self.limit(g) for g in held)

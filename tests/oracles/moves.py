@@ -132,9 +132,7 @@ class Moves:
         held = dict(_place(job))
         room = {node.name: self.reader.room(node) for node in self.eligible(job, kind)}
         names = sorted(held.keys() | room.keys())
-        choices = [
-            [(n, g) for g in range(held.get(n, 0), max(held.get(n, 0), room.get(n, 0)) + 1)] for n in names
-        ]
+        choices = [[(n, g) for g in range(held.get(n, 0), max(held.get(n, 0), room.get(n, 0)) + 1)] for n in names]
         return (place for place in _sums(choices, size) if self.shaped(job, kind, place))
 
     def _shrunk(self, job: Job, kind: str, size: int) -> Iterator[Place]:

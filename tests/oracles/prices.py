@@ -105,9 +105,7 @@ class Prices:
         """Share h of the lookahead that a kept job will use."""
         if job.expected_end_at is None:
             return 1.0
-        return min(
-            1.0, max(0.0, job.expected_end_at.timestamp() - self.reader.now) / self.reader.policy.lookahead_s
-        )
+        return min(1.0, max(0.0, job.expected_end_at.timestamp() - self.reader.now) / self.reader.policy.lookahead_s)
 
     def _change(self, job: Job, move: Move) -> float:
         """O6."""

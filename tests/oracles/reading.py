@@ -129,9 +129,7 @@ class Reader:
         nodes = [n for n in self.nodes.values() if n.gpu_type == kind and self.wanted(job, n)]
         if job.same is None:
             return [nodes]
-        return [
-            [n for n in nodes if n.labels[job.same] == v] for v in sorted({n.labels[job.same] for n in nodes})
-        ]
+        return [[n for n in nodes if n.labels[job.same] == v] for v in sorted({n.labels[job.same] for n in nodes})]
 
     def fewest_nodes(self, job: Job, kind: str, size: int) -> int | None:
         """Nodes that a gang without worker sizes needs at least, None if it cannot stand."""
@@ -227,9 +225,7 @@ class Reader:
         return {
             name
             for name, gpus in held.items()
-            if name not in self.nodes
-            or not self.keeps(self.nodes[name])
-            or gpus > self.usable(self.nodes[name])
+            if name not in self.nodes or not self.keeps(self.nodes[name]) or gpus > self.usable(self.nodes[name])
         }
 
     def hit(self, job: Job) -> bool:

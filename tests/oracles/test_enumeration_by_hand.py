@@ -88,8 +88,8 @@ def test_a_protected_job_stays() -> None:
     jobs = [running("j1", "b", 4, {"n": 4}, "2026-11-01T11:00:01Z"), job("j2", "a", 4)]
     found = best(cluster({"n": 4}, jobs), {"a": {"h100": 4.0}})
     assert actions(found) == {"j1": "keep", "j2": "wait"}
-    # short of its aim, and its gang, larger than its entitlement of 2, is the first to be owed
-    assert found.goals["leaves"] == -400 - 400
+    # short of its aim; its gang, larger than its entitlement of 2, is not owed: with 4 hours more b would be first
+    assert found.goals["leaves"] == -400
 
 
 def test_protection_ends_with_its_last_second() -> None:
@@ -113,7 +113,9 @@ def test_what_is_decided_by_hand_about_entitlement() -> None:
 
 def test_the_owed_gang_runs_though_nobody_aims_that_high() -> None:
     jobs = [job("j1", "a", 4), job("j2", "b", 4)]
-    wire = cluster({"n": 4}, jobs, usage=[{"group": "a", "charged_gpu_hours": 1.0}])
+    wire = cluster({"n": 4}, jobs, usage=[{"group": "a", "charged_gpu_hours": 3.0}])
+    assert Dues(Reader(state_of(wire), Policy())).owed_gangs() == set()  # 4 hours more and a would be first
+    wire = cluster({"n": 4}, jobs, usage=[{"group": "a", "charged_gpu_hours": 5.0}])
     found = best(wire, {"a": {"h100": 2.0}, "b": {"h100": 2.0}})
     assert actions(found) == {"j1": "wait", "j2": "start"}
     assert found.goals["leaves"] == 0
@@ -127,8 +129,9 @@ def test_an_inner_level_outranks_a_leaf() -> None:
         {"id": "y", "share": 1.0},
     ]
     jobs = [job("j1", "x/p", 1), job("j2", "x/q", 1), job("j3", "y", 2)]
+    used = [{"group": "x/q", "charged_gpu_hours": 100.0}, {"group": "y", "charged_gpu_hours": 200.0}]
     # the target would serve y alone: missing y costs 100 * 2, missing x 200 * 1, and j1, owed at x, 100
-    found = best(cluster({"n": 2}, jobs, groups), {"y": {"h100": 2.0}})
+    found = best(cluster({"n": 2}, jobs, groups, usage=used), {"y": {"h100": 2.0}})
     assert found.goals["inner_levels"] == 0
     assert found.goals["leaves"] == -200
     assert actions(found) == {"j1": "start", "j2": "start", "j3": "wait"}

@@ -53,9 +53,7 @@ def _reads_alike(state: ClusterState, policy: Policy) -> None:
         if other.live:
             assert reader.demand(job) == pytest.approx(other.demand / 1000)
             assert reader.level(job) == pytest.approx(other.level)
-            assert [reader.speed[job.id][t] for t in other.fits] == [
-                other.rates[t] / 1000 for t in other.fits
-            ]
+            assert [reader.speed[job.id][t] for t in other.fits] == [other.rates[t] / 1000 for t in other.fits]
     assert {g: due.entitled for g, due in mine.of.items()} == pytest.approx(dict(theirs.entitled), abs=1e-6)
     leaves = {g: mine.leaf[g].entitled if g in mine.leaf else 0.0 for g in mine.of}
     assert leaves == pytest.approx(dict(theirs.leaf), abs=1e-6)
@@ -71,8 +69,7 @@ def _worth_alike(state: ClusterState, policy: Policy) -> None:
     enumeration = Enumeration(state, policy, {})
     capacity = enumeration.reader.capacity
     enumeration.target = {
-        group: {kind: rng.random() * gpus for kind, gpus in capacity.items()}
-        for group in enumeration.leaves()
+        group: {kind: rng.random() * gpus for kind, gpus in capacity.items()} for group in enumeration.leaves()
     }
     picks = enumeration.picks()
     goals = enumeration.goals(picks)

@@ -25,9 +25,7 @@ def random_types(draws: Draws, profile: Profile) -> list[dict[str, Any]]:
     return types
 
 
-def random_nodes(
-    draws: Draws, profile: Profile, types: list[dict[str, Any]], now: int
-) -> list[dict[str, Any]]:
+def random_nodes(draws: Draws, profile: Profile, types: list[dict[str, Any]], now: int) -> list[dict[str, Any]]:
     """Draw up to `profile.nodes` nodes: some broken or foreign GPUs, drained, down, before maintenance."""
     nodes = []
     uniform = draws.chance(40)

@@ -44,9 +44,7 @@ def random_usage(draws: Draws, groups: list[dict[str, Any]]) -> list[dict[str, A
     if draws.chance(25):
         return None
     usage = [
-        {"group": group["id"], "charged_gpu_hours": draws.pick(USED_HOURS)}
-        for group in groups
-        if draws.chance(65)
+        {"group": group["id"], "charged_gpu_hours": draws.pick(USED_HOURS)} for group in groups if draws.chance(65)
     ]
     if draws.chance(6):
         usage.append({"group": draws.pick(groups)["id"] + "/gone", "charged_gpu_hours": 40.0})

@@ -90,9 +90,7 @@ def _act(draft: Draft, job: JobReading, answer: Assignment, reserved: str | None
     return act
 
 
-def _is(
-    draft: Draft, way: Way, act: Act, kind: str | None, answer: Assignment, placed: dict[str, int]
-) -> bool:
+def _is(draft: Draft, way: Way, act: Act, kind: str | None, answer: Assignment, placed: dict[str, int]) -> bool:
     """Say whether a way is what an answer does, at its size, on its type and label value."""
     if way.act is not act:
         return False

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import ModuleType
 from typing import Any
 
 from evenhand.crosscheck.names import plain_names
@@ -40,7 +41,7 @@ class Solved:
 
 
 @contextmanager
-def _pulp() -> Iterator[Any]:
+def _pulp() -> Iterator[ModuleType]:
     """Import PuLP, deaf to what it says about its next version."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=DeprecationWarning, message=r".*(PuLP 4\.0|PULP_CBC_CMD)")
@@ -69,7 +70,6 @@ def solve(sheet: Sheet, time_limit_s: float, start: Sequence[float] | None = Non
             options=list(OPTIONS),
             warmStart=start is not None,
             logPath=str(log),
-            threads=None,
         )
         solver.tmpDir = folder
         try:
@@ -118,7 +118,7 @@ def _comment(line: str, *, lp: bool) -> str:
     return f"\\* {clean} *\\\n" if lp else f"* {clean}\n"
 
 
-def _problem(pulp: Any, sheet: Sheet, *, maximise: bool) -> tuple[Any, list[Any], list[tuple[str, str]]]:
+def _problem(pulp: ModuleType, sheet: Sheet, *, maximise: bool) -> tuple[Any, list[Any], list[tuple[str, str]]]:
     """Build PuLP's problem; return it, its columns, and the names that had to be changed."""
     sign = 1.0 if maximise else -1.0
     problem = pulp.LpProblem("evenhand", pulp.LpMaximize if maximise else pulp.LpMinimize)

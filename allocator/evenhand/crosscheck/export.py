@@ -21,9 +21,7 @@ class UnknownFormat(EvenhandError, ValueError):
         super().__init__(f"a program is written as {' or '.join(FORMATS)}, not as {path.suffix or 'no suffix'!r}")
 
 
-def export_program(
-    state: ClusterState, policy: Policy, path: str | os.PathLike[str], plan: Plan | None = None
-) -> None:
+def export_program(state: ClusterState, policy: Policy, path: str | os.PathLike[str], plan: Plan | None = None) -> None:
     """Write the round as a mixed-integer program whose rows and columns are named after the rules.
 
     Parameters

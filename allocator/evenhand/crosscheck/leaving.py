@@ -53,9 +53,7 @@ def add_victims(draft: Draft) -> None:
         job = victim.job
         witnesses: Terms = []
         for name, terms, room, gpus in scene.places(job):
-            column = draft.sheet.follows(
-                f"in_the_way_{job.job.id}_{name}", 1.0, _full(terms, room, gpus), whole=True
-            )
+            column = draft.sheet.follows(f"in_the_way_{job.job.id}_{name}", 1.0, _full(terms, room, gpus), whole=True)
             needed = float(room + 1 - gpus)
             if needed > 0:
                 draft.sheet.row(f"R1_{job.job.id}_{name}", [*terms, (column, -needed)], low=0.0)
@@ -130,4 +128,3 @@ class _Scene:
             return [(way.column, float(way.gpus)) for way in ways]
         terms = [(w.column, float(w.gpus if w.job.budgeted else w.stays)) for w in ways]
         return terms + self.rests_below[group]
-

@@ -59,9 +59,7 @@ def _label(way: Way) -> str:
     return f"{way.act}_{way.crew.name}_on_{way.kind}" + (f"_{way.value}" if way.value is not None else "")
 
 
-def _stand_in_blocks(
-    draft: Draft, ways: list[Way], caps: Mapping[str, int], kept: Mapping[str, int]
-) -> Stand:
+def _stand_in_blocks(draft: Draft, ways: list[Way], caps: Mapping[str, int], kept: Mapping[str, int]) -> Stand:
     """Count equal blocks by node: as many as the gangs need, on different nodes where that is asked (G3)."""
     sheet, crew, label = draft.sheet, ways[0].crew, _label(ways[0])
     block, _, apart = crew.block[ways[0].kind or ""]
@@ -103,9 +101,7 @@ def _stand_anyhow(draft: Draft, ways: list[Way], caps: Mapping[str, int], kept: 
         used[node] = sheet.whole(f"uses_{label}_{node}", 1)
         sheet.row(f"G3_used_{label}_{node}", [(gpus[node], 1.0), (used[node], -float(min(cap, most)))], high=0.0)
         sheet.row(f"G3_uses_{label}_{node}", [(gpus[node], 1.0), (used[node], -1.0)], low=0.0)
-        sheet.row(
-            f"G3_only_{label}_{node}", [(used[node], 1.0), *((w.column, -1.0) for w in ways)], high=0.0
-        )
+        sheet.row(f"G3_only_{label}_{node}", [(used[node], 1.0), *((w.column, -1.0) for w in ways)], high=0.0)
         if node in kept:
             terms = [(gpus[node], 1.0), *((w.column, -float(kept[node])) for w in ways)]
             sheet.row(f"G4_{label}_stays_on_{node}", terms, low=0.0)

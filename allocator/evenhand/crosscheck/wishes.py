@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from evenhand.audit.jobs import MILLI
 from evenhand.crosscheck.draft import RUNS, STAYS, Act, Draft, Way
-from evenhand.crosscheck.facts import GRAIN, MILLI, grains
+from evenhand.crosscheck.facts import GRAIN, grains
 from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
@@ -74,9 +75,7 @@ def _add_shortfalls(draft: Draft) -> None:
             need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** tree.height[group]
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
-        used = holding(
-            draft, [leaf.group], lambda way: grains(way.gpus * way.job.rates.get(way.kind or "", 0))
-        )
+        used = holding(draft, [leaf.group], lambda way: grains(way.gpus * way.job.rates.get(way.kind or "", 0)))
         _short(draft, "leaves", f"O3_team_{leaf.group}", used, facts.aim(leaf.group), LEAF)
 
 
@@ -195,8 +194,6 @@ def _reached(draft: Draft, group: str) -> int | None:
 def _runs(draft: Draft, group: str, kind: str) -> int | None:
     """Add a column for X_lt: GPUs of a type on which budgeted jobs of a leaf run."""
     terms: Terms = [
-        (way.column, float(way.gpus))
-        for way in draft.budgeted(group)
-        if way.act in RUNS and way.kind == kind
+        (way.column, float(way.gpus)) for way in draft.budgeted(group) if way.act in RUNS and way.kind == kind
     ]
     return _total(draft, f"gpus_of_{group}_{kind}", terms)

@@ -40,7 +40,7 @@ def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArra
 
 
 def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
-    """Closed form: leaves with a slice above their cap get the cap, the others alike for what they are owed."""
+    """Closed form: leaves with a slice above their cap get the cap, others alike for what they are owed."""
     e, cap, weight = values.entitled, values.cap, values.weights[:, gpu_type]
     full = values.pi > 0
     rest = (weight > 0) & ~full
