@@ -70,6 +70,8 @@ def entitle(snapshot: Snapshot) -> Entitlement:
     needs = _Needs(snapshot)
     own_usage, usage = _usage(snapshot)
     available = int((snapshot.capacity * snapshot.rate_milli).sum())
+    there = {ROOT: Fraction(available)}
+    """What each node holds, thousandths: exact, so that nobody is owed what rounding left over."""
     entitled, own_entitled = np.zeros(groups), np.zeros(groups)
     guarantee = np.array(needs.guarantee, dtype=np.float64) / 1000
     scaled = np.zeros(groups, dtype=bool)
@@ -80,9 +82,9 @@ def entitle(snapshot: Snapshot) -> Entitlement:
         own = node != ROOT and bool(tree.children[node]) and needs.own_demand[node] > 0
         if not kids and not own:
             continue
-        amount = Fraction(available, 1000) if node == ROOT else Fraction(float(entitled[node]))
+        amount = there[node]
         parts = split(
-            amount * 1000,
+            amount,
             [needs.guarantee[k] for k in kids] + [0] * own,
             [cap[k] for k in kids] + [needs.own_demand[node]] * own,
             [tree.weight[k] for k in kids] + [tree.own_weight(node)] * own,
@@ -90,11 +92,11 @@ def entitle(snapshot: Snapshot) -> Entitlement:
             horizon_s=snapshot.policy.horizon_s,
         )
         if own:
-            own_entitled[node] = parts.pop() / 1000
+            own_entitled[node] = float(parts.pop() / 1000)
         floors = sum(needs.guarantee[k] for k in kids)
         for k, part in zip(kids, parts, strict=True):
-            entitled[k] = part / 1000
-            if floors > amount * 1000 and needs.guarantee[k] > 0:
+            there[k], entitled[k] = part, float(part / 1000)
+            if floors > amount and needs.guarantee[k] > 0:
                 guarantee[k], scaled[k] = entitled[k], True
     inner = np.array([bool(kids) for kids in tree.children], dtype=bool)
     leaf = np.where(inner, own_entitled, entitled)
@@ -271,8 +273,8 @@ def split(
     usage: Sequence[float],
     *,
     horizon_s: int,
-) -> list[float]:
-    """Divide an amount among siblings (rule D4): exact, then rounded once.
+) -> list[Fraction]:
+    """Divide an amount among siblings (rule D4), exactly.
 
     Parameters
     ----------
@@ -284,13 +286,13 @@ def split(
 
     Returns
     -------
-    list of float
+    list of Fraction
         Thousandths for each; they sum to the lesser of `amount` and the sum of caps.
     """
     if sum(caps) <= amount:
-        return [float(c) for c in caps]
+        return [Fraction(c) for c in caps]
     if sum(floors) >= amount:
-        return [float(f * amount / sum(floors)) if f else 0.0 for f in floors]
+        return [f * amount / sum(floors) for f in floors]
     used = [Fraction(u) * 3_600_000 / horizon_s for u in usage]
     unit = math.lcm(amount.denominator, *(u.denominator for u in used))
     shares = [Fraction(w) for w in weights]
@@ -303,7 +305,7 @@ def split(
         weight=[int(w * scale) for w in shares],
     )
     top, bottom = level.solve()
-    return [part / (bottom * unit) for part in level.parts(top, bottom)]
+    return [Fraction(part, bottom * unit) for part in level.parts(top, bottom)]
 
 
 def _compare(a: tuple[int, int], b: tuple[int, int]) -> int:

@@ -229,7 +229,8 @@ def _handovers(prices: Prices, snapshot: Snapshot, decisions: Mapping[int, Decis
         g, count = int(s.group[j]), int(s.level_count[j])
         levels[g] = count
         for cut in range(1, count):
-            if d.move is Move.START and s.level_rank[j] >= cut:
+            arrives = d.move is Move.START or (s.hit[j] and d.move in ARRIVALS)
+            if arrives and s.level_rank[j] >= cut:
                 started[g, cut] += d.gpus
             if d.move is Move.PREEMPT and not s.hit[j] and s.level_rank[j] < cut:
                 stopped[g, cut] += int(s.held[j])

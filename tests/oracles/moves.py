@@ -51,8 +51,14 @@ class Moves:
         for kind in reader.fitting[job.id]:
             for size in self.sizes(job):
                 yield Move("start", kind, size, 0, tuple(self.stand(job, kind, size)))
-            if reader.budgeted(job) and reader.stands(job, kind, job.gpus):
+            if reader.budgeted(job) and reader.stands(job, kind, job.gpus) and self._may_ever_hold(job):
                 yield Move("reserve", kind, job.gpus)
+
+    def _may_ever_hold(self, job: Job) -> bool:
+        """Whether no limit on its way up is below its size (O8)."""
+        limits = {group.id: group.max_gpus for group in self.reader.state.groups}
+        above = self.reader.lineage(str(self.reader.group_of[job.id]))
+        return all((limit := limits[g]) is None or limit >= job.gpus for g in above)
 
     def _running(self, job: Job) -> Iterator[Move]:
         reader = self.reader
@@ -73,7 +79,7 @@ class Moves:
                 for size in self.sizes(job):
                     spots = (spot for spot in self.stand(job, to, size) if spot != here)
                     yield Move("migrate", to, size, 0, tuple(spots))
-        if reader.hit(job) and kind is not None:
+        if reader.hit(job) and kind in reader.fitting[job.id]:
             lost = sum(gpus for node, gpus in here if node in reader.lost_nodes)
             yield Move("repair", kind, held, lost, tuple(self._repaired(job, kind)))
 

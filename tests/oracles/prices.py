@@ -39,7 +39,7 @@ class Prices:
         if move.kind is not None and move.what != "reserve":
             for above in self.limited.intersection(reader.lineage(group)):
                 yield ("limit", above), move.gpus
-        if move.kind is not None and move.what != "reserve" and self._ends_soon(job):
+        if move.what in STAYS and self._ends_soon(job):
             yield ("ending", str(move.kind)), move.gpus
         if not reader.budgeted(job):
             factor = 1 / (64 * reader.all_gpus) if reader.all_gpus else 0.0
@@ -66,7 +66,8 @@ class Prices:
         elif job.id in self.owed:
             yield ("owed",), -100.0 * job.gpus
         for _, high in reader.cuts(job):
-            if move.what == "start" and job.priority >= high:
+            arrives = move.what == "start" or (reader.hit(job) and move.what in ("migrate", "repair"))
+            if arrives and job.priority >= high:
                 yield ("above", group, str(high)), move.gpus
             if move.what == "preempt" and job.priority < high and not reader.hit(job):
                 yield ("below", group, str(high)), job.placed_gpus
@@ -113,8 +114,8 @@ class Prices:
             return -move.changed / 256
         if move.what == "repair":
             return -move.changed / 16
-        if self.reader.hit(job) and move.what == "migrate":
-            return -job.placed_gpus / 16  # a whole move replaces all it held
+        if self.reader.hit(job) and move.what in ("migrate", "preempt"):
+            return -job.placed_gpus / 16  # a whole move replaces all it held, and to stop is no cheaper
         if move.what not in ("preempt", "migrate") or self.reader.hit(job):
             return 0.0
         stopped = 1 / 16 + ((1 - self.reader.level(job)) / 2 if move.what == "preempt" else 0.0)
@@ -123,6 +124,6 @@ class Prices:
     def _ends_soon(self, job: Job) -> bool:
         """O8: whether its GPUs come free by themselves within the restart cost."""
         reader = self.reader
-        if job.expected_end_at is None:
+        if job.expected_end_at is None or reader.started(job) >= reader.now:
             return False
         return reader.now < job.expected_end_at.timestamp() <= reader.now + reader.policy.restart_cost_s

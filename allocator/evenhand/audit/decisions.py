@@ -102,14 +102,15 @@ def decisions_of(reading: Reading, plan: Plan) -> Decisions:
 
 
 def ending_gpus(reading: Reading, decisions: Decisions) -> dict[str, int]:
-    """Return, by type, GPUs the plan gives to live jobs that end within the restart cost (O8)."""
+    """Return, by type, GPUs of live jobs that ran before and go on, and end within the restart cost (O8)."""
     ending = dict.fromkeys(reading.types, 0)
     for job in reading.jobs.values():
         ends = job.job.expected_end_at
-        if ends is None or not job.live:
+        if ends is None or not job.live or job.started_at is None or job.started_at >= reading.state.now:
             continue
         choice = decisions.of(job)
         left = (ends - reading.state.now).total_seconds()
-        if choice.gpu_type is not None and 0 < left <= reading.policy.restart_cost_s:
-            ending[choice.gpu_type] += choice.gpus
+        stays = choice.action in (Action.KEEP, Action.RESIZE) and choice.gpu_type is not None
+        if stays and 0 < left <= reading.policy.restart_cost_s:
+            ending[str(choice.gpu_type)] += choice.gpus
     return ending

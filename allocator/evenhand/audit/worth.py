@@ -213,7 +213,7 @@ def _change(job: JobReading, choice: Choice) -> float:
     if choice.action is Action.RESIZE:
         return abs(choice.gpus - job.held_gpus) / 256
     if job.hit:
-        return choice.replaced / 16 if choice.action is Action.MIGRATE else 0.0
+        return {Action.MIGRATE: choice.replaced, Action.PREEMPT: job.held_gpus}.get(choice.action, 0) / 16
     if choice.action is Action.MIGRATE:
         return job.held_gpus / 16
     if choice.action is Action.PREEMPT:
@@ -231,7 +231,7 @@ def _handover(reading: Reading, decisions: Decisions) -> float:
         stopped: Counter[int] = Counter()
         for job in reading.members[group]:
             choice = decisions.of(job)
-            if choice.action is Action.START:
+            if choice.action is Action.START or (job.hit and choice.action is Action.MIGRATE):
                 started[job.job.priority] += choice.gpus
             elif choice.action is Action.PREEMPT and not job.hit:
                 stopped[job.job.priority] += job.held_gpus

@@ -128,7 +128,7 @@ class Facts:
     def ends_soon(self, job: JobReading) -> bool:
         """O8: whether a job, if it runs, ends within the restart cost: its GPUs count as free in shortfalls."""
         ends = job.job.expected_end_at
-        if ends is None or not job.live:
+        if ends is None or not job.live or job.started_at is None or job.started_at >= self.reading.state.now:
             return False
         return 0 < (ends - self.reading.state.now).total_seconds() <= self.policy.restart_cost_s
 

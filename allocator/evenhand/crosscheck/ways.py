@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from evenhand.crosscheck.crews import Crew
-from evenhand.crosscheck.draft import RUNS, Act, Draft
+from evenhand.crosscheck.draft import STAYS, Act, Draft
 from evenhand.crosscheck.facts import sizes
 from evenhand.crosscheck.standing import may_stand, replace, stand
 
@@ -16,11 +16,11 @@ def add_ways(draft: Draft) -> None:
     ending: set[str | None] = set()
     for crew in draft.crews:
         if draft.facts.ends_soon(crew.first):
-            ending |= {*crew.first.fits, crew.first.held_type}
+            ending.add(crew.first.held_type)
     for crew in draft.crews:
         if crew.first.pending:
             _arrive(draft, crew, Act.START)
-            if crew.first.budgeted:
+            if crew.first.budgeted and _may_ever_hold(draft, crew):
                 for kind in sorted(crew.first.full & ending):
                     draft.way(crew, Act.RESERVE, kind, crew.first.job.gpus)
         else:
@@ -28,6 +28,14 @@ def add_ways(draft: Draft) -> None:
         _choose(draft, crew)
     _keep_capacity(draft)
     _keep_reservations(draft)
+
+
+def _may_ever_hold(draft: Draft, crew: Crew) -> bool:
+    """Say whether no limit on a job's way up is below its size (O8)."""
+    reading, job = draft.facts.reading, crew.first
+    limits = {group.id: group.max_gpus for group in reading.state.groups}
+    bounds = (limits[group] for group in reading.tree.path(str(job.group)))
+    return all(bound is None or bound >= job.job.gpus for bound in bounds)
 
 
 def _arrive(draft: Draft, crew: Crew, act: Act) -> None:
@@ -60,7 +68,7 @@ def _go_on(draft: Draft, crew: Crew) -> None:
     draft.way(crew, Act.PREEMPT)
     if job.hit or (job.job.contract.resumable and facts.policy.allow_migration):
         _arrive(draft, crew, Act.MIGRATE)
-    if job.hit and job.held_type is not None:
+    if job.hit and job.held_type in job.fits:
         _repair(draft, crew)
 
 
@@ -152,7 +160,7 @@ def _keep_reservations(draft: Draft) -> None:
         ends = [
             (way.column, -float(way.gpus))
             for way in draft.ways
-            if way.act in RUNS and way.kind == kind and draft.facts.ends_soon(way.job)
+            if way.act in STAYS and way.kind == kind and draft.facts.ends_soon(way.job)
         ]
         if reserved:
             draft.sheet.row(f"O8_type_{kind}", reserved + ends, high=0.0)

@@ -33,7 +33,7 @@ def _pay_way(draft: Draft, way: Way) -> None:
         work = facts.pace(job, way.kind, way.gpus) * facts.ahead(job, stays=way.act in STAYS)
     if way.act is Act.PREEMPT:
         work -= facts.lost(job) + facts.ended(job)
-        cost = 0.0 if job.hit else job.held_gpus * (1 / 16 + (1 - job.level) / 2)
+        cost = job.held_gpus * (1 / 16 + (0.0 if job.hit else (1 - job.level) / 2))
     elif way.act is Act.MIGRATE:
         work -= facts.lost(job)
         cost = job.held_gpus / 16
@@ -76,7 +76,7 @@ def _add_shortfalls(draft: Draft) -> None:
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains(way.gpus * way.job.rates.get(way.kind or "", 0)))
-        _short(draft, "leaves", f"O3_team_{leaf.group}", used, facts.aim(leaf.group), LEAF)
+        _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), LEAF)
 
 
 def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float) -> None:
@@ -110,7 +110,8 @@ def _add_handovers(draft: Draft) -> None:
             started: Terms = [
                 (way.column, float(way.gpus))
                 for way in ways
-                if way.act is Act.START and way.job.job.priority >= levels[cut]
+                if (way.act is Act.START or (way.job.hit and way.act in (Act.MIGRATE, Act.REPAIR)))
+                and way.job.job.priority >= levels[cut]
             ]
             stopped: Terms = [
                 (way.column, float(way.job.held_gpus))

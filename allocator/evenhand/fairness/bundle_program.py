@@ -61,16 +61,17 @@ class BundleProgram:
         """Meet constraints a x <= upper."""
         self._meet(rows, rows.upper)
 
-    def at_least(self, rows: Rows, dearest: float = INFINITY) -> None:
-        """Meet constraints a x >= lower; missing by a unit costs `dearest`, by default it is not possible."""
+    def at_least(self, rows: Rows, dearest: FloatArray | None = None) -> None:
+        """Meet constraints a x >= lower; to miss one by 1 costs its `dearest`, by default it is not possible."""
         self._meet(Rows(rows.indptr, rows.indices, -rows.data, rows.lower, rows.upper), -rows.lower, dearest)
 
-    def _meet(self, rows: Rows, bound: FloatArray, dearest: float = INFINITY) -> None:
+    def _meet(self, rows: Rows, bound: FloatArray, dearest: FloatArray | None = None) -> None:
         self._parts.append(rows)
         self._bounds.append(bound)
         cost = bound if self._near is None else bound - _product(rows, self._near)
         entries = (rows.indptr, rows.indices, rows.data)
-        self._program.add_columns(cost, np.zeros(rows.count), np.full(rows.count, dearest), entries)
+        most = np.full(rows.count, INFINITY) if dearest is None else dearest
+        self._program.add_columns(cost, np.zeros(rows.count), most, entries)
 
     def best(self) -> FloatArray:
         """The optimum over the constraints met so far, float [n].
@@ -109,8 +110,12 @@ class BundleProgram:
         """Whether no other optimum can exist: all basic prices and gaps are above 0."""
         return int((self._prices > _BINDING).sum() + (self._gaps > _BINDING).sum()) == self._count
 
-    def nearest_to(self, near: FloatArray) -> None:
-        """From now on answer with the optimum nearest to `near`: least sum of weighted distances, float [n].
+    def nearest_to(self, near: FloatArray, unit: FloatArray) -> None:
+        """From now on answer with the optimum nearest to `near`: least sum of weighted distances.
+
+        Parameters
+        ----------
+        near : float [n]; unit : what a distance of 1 counts, float [n].
 
         Weights grow from 1 by less than 1/64 in a fixed irregular order, so that one optimum is nearest.
         On all optima every constraint with a price is an equation and every amount with a gap is 0. The
@@ -118,7 +123,7 @@ class BundleProgram:
         weights, where y is free for equations and z for amounts that are 0.
         """
         n = self._count
-        weights = 1 + np.modf(np.arange(1, n + 1) * _GOLDEN)[0] / 64
+        weights = unit * (1 + np.modf(np.arange(1, n + 1) * _GOLDEN)[0] / 64)
         bounds = np.concatenate(self._bounds)
         moved = bounds - np.concatenate([_product(rows, near) for rows in self._parts])
         fixed = self._gaps > _BINDING

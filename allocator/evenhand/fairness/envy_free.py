@@ -64,7 +64,7 @@ def _best(twins: Twins, iterations: int) -> FloatArray:
     _meet(program, grid, met, _like_tastes(values))
     x = _settled(program, grid, met)
     if not program.unique:
-        program.nearest_to(grid.gather(fair_share(values)))
+        program.nearest_to(grid.gather(fair_share(values)), grid.gpus)
         x = _settled(program, grid, met)
     return grid.lift(x)
 
@@ -102,8 +102,7 @@ def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
 def _worst(grid: Grid, x: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
     """For each leaf the few others that it envies most beyond the slack."""
     values = grid.values
-    bundles = np.zeros(grid.column.shape)
-    bundles[grid.leaf, grid.gpu_type] = x
+    bundles = grid.lift(x)
     own = (values.weights * bundles).sum(axis=1)
     each = values.lever @ (bundles / values.entitled[:, None]).T
     envy = (values.pi * values.cap - own)[:, None] + values.entitled[:, None] * each

@@ -46,8 +46,8 @@ def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> F
     """Bundles with the least shortfall, then the least envy; None if the work allowed does not do."""
     ground = _Ground(values, pinned, iterations)
     try:
-        short = ground.program(np.concatenate([np.zeros(ground.grid.count), -np.ones(ground.leaves)]))
-        shortfall = float(short.best()[ground.grid.count :].sum())
+        short = ground.program(np.concatenate([np.zeros(ground.grid.count), -ground.grid.unit]))
+        shortfall = float((short.best()[ground.grid.count :] * ground.grid.unit).sum())
         program = ground.program(np.zeros(ground.grid.count + ground.leaves))
         program.at_most(ground.shortfall_row(shortfall))
         met = np.eye(ground.leaves, dtype=bool)
@@ -57,7 +57,7 @@ def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> F
             if not len(envious):
                 return x
             met[envious, envied] = True
-            program.at_least(ground.envy(envious, envied), dearest=1.0)
+            program.at_least(ground.envy(envious, envied), dearest=ground.grid.unit[envious])
     except LimitHit:
         return None
 
@@ -70,7 +70,7 @@ def _worst(envy: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
 
 
 class _Ground:
-    """Amounts are GPUs above the pins for each column of the grid, then the shortfall of each leaf."""
+    """Amounts are what a bundle has above the pins for each column of the grid, then each leaf's shortfall."""
 
     def __init__(self, values: GroupValues, pinned: FloatArray, iterations: int) -> None:
         self.grid = grid_of(values)
@@ -86,7 +86,7 @@ class _Ground:
         """Capacity, raised to hold the pins, and floors, missed at the price of a shortfall."""
         program = BundleProgram(worth, self._iterations)
         there = capacity_rows(self.grid)
-        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1)])
+        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1) / self.grid.unit])
         room = np.maximum(there.upper - pins, 0.0)
         program.at_most(Rows(there.indptr, there.indices, there.data, there.lower, room))
         floors = floor_rows(self.grid)
@@ -96,7 +96,7 @@ class _Ground:
                 floors.indptr + np.arange(self.leaves + 1),
                 np.insert(floors.indices, ends, count + self._all),
                 np.insert(floors.data, ends, 1.0),
-                floors.lower - (self._values.weights * self._pinned).sum(axis=1),
+                floors.lower - (self._values.weights * self._pinned).sum(axis=1) / self.grid.unit,
                 floors.upper,
             )
         )
@@ -106,7 +106,7 @@ class _Ground:
         """The shortfall in sum at most what it has to be."""
         indptr = np.array([0, self.leaves], dtype=np.int64)
         upper = np.array([least * (1 + 1e-9) + 1e-9])
-        return Rows(indptr, self.grid.count + self._all, np.ones(self.leaves), -np.full(1, INFINITY), upper)
+        return Rows(indptr, self.grid.count + self._all, self.grid.unit, -np.full(1, INFINITY), upper)
 
     def envy(self, envious: IntArray, envied: IntArray) -> Rows:
         """Envy rows over amounts above the pins."""
@@ -114,4 +114,5 @@ class _Ground:
         ratio = values.entitled[envious] / values.entitled[envied]
         wished = ratio * (values.lever[envious] * self._pinned[envied]).sum(axis=1)
         own = (values.weights[envious] * self._pinned[envious]).sum(axis=1)
-        return Rows(rows.indptr, rows.indices, rows.data, rows.lower + wished - own, rows.upper)
+        beyond = (wished - own) / self.grid.unit[envious]
+        return Rows(rows.indptr, rows.indices, rows.data, rows.lower + beyond, rows.upper)

@@ -24,7 +24,7 @@ def max_throughput(values: GroupValues, iterations: int = 100_000) -> tuple[Floa
     try:
         x = program.best()
         if not program.unique:
-            program.nearest_to(grid.gather(fair_share(twins.values)))
+            program.nearest_to(grid.gather(fair_share(twins.values)), grid.gpus)
             x = program.best()
     except LimitHit:
         return fair_share(values), False

@@ -55,7 +55,7 @@ class Prices:
         lookahead = float(snapshot.policy.lookahead_s)
         self._lookahead = lookahead
         self.started_share = 1.0 - min(1.0, snapshot.policy.restart_cost_s / lookahead)
-        self.epsilon = 1.0 / (64.0 * max(1, snapshot.total_gpus))
+        self.epsilon = 1.0 / (64.0 * snapshot.total_gpus) if snapshot.total_gpus else 0.0
 
     def factor(self, job: int) -> float:
         """1 for budgeted work, epsilon for unallocated (O7)."""
@@ -81,11 +81,11 @@ class Prices:
         return int(s.held[job]) * s.held_speed_milli(job) / 1000.0 * float(s.lost_s[job]) / self._lookahead
 
     def stops(self, job: int) -> Worth:
-        """A preempted job (O5, O6); nothing if its node was lost."""
+        """A preempted job (O5, O6); one whose node was lost pays no more than for a move."""
         s = self._s
-        if s.hit[job]:
-            return Worth()
         held = int(s.held[job])
+        if s.hit[job]:
+            return Worth(0.0, 0.0, -held * STOP)
         work = -self.lost(job)
         if not s.jobs[job].contract.resumable:
             work -= held * s.held_speed_milli(job) / 1000.0

@@ -308,14 +308,13 @@ def _add_repairs(program: Program, unit: Unit, back: Worth) -> None:
 def _add_reservations(program: Program) -> None:
     """Rule O8: whole pending gangs on GPUs that end within the restart cost."""
     s, model = program.snapshot, program.model
-    ending = {m.gpu_type for m in program.columns.moves if ends_soon(s, m.unit.job)}
-    ending |= {int(s.held_type[j]) for j in program.fixed if ends_soon(s, j)}
+    ending = {int(s.held_type[u.job]) for u in program.index.running if ends_soon(s, u.job)} - {-1}
     if not ending:
         return
     for unit in program.index.pending:
         j = unit.job
         for t in sorted(ending):
-            if s.budgeted[j] and s.full_fit[j, t]:
+            if s.budgeted[j] and s.full_fit[j, t] and may_ever_hold(s, j):
                 column = model.column(
                     0, len(unit.jobs), 0, lambda j=j, t=t: f"reserve[{s.jobs[j].id} {s.types[t]}]"  # type: ignore[misc]
                 )
@@ -323,6 +322,13 @@ def _add_reservations(program: Program) -> None:
 
 
 def ends_soon(snapshot: Snapshot, job: int) -> bool:
-    """Whether a job ends by itself within the restart cost (rule O8)."""
-    left = float(snapshot.left_s[job])
-    return bool(snapshot.live[job] and 0 < left <= snapshot.policy.restart_cost_s)
+    """Whether a job that ran before this instant ends by itself within the restart cost (rule O8)."""
+    s = snapshot
+    before = s.live[job] and s.running[job] and s.started_s[job] < s.now_s
+    return bool(before and 0 < float(s.left_s[job]) <= s.policy.restart_cost_s)
+
+
+def may_ever_hold(snapshot: Snapshot, job: int) -> bool:
+    """Whether no limit above the job is below its size."""
+    limits = (snapshot.tree.groups[c].max_gpus for c in snapshot.tree.path[int(snapshot.group[job])])
+    return all(limit is None or limit >= int(snapshot.size[job]) for limit in limits)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+from evenhand.outcome import ARRIVALS
 from evenhand.program.linear_model import FREE
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
@@ -31,8 +32,9 @@ def add_rows(program: Program) -> None:
             starts = [
                 m
                 for j in jobs
-                if s.pending[j] and s.level_rank[j] >= cut
+                if (s.pending[j] or s.hit[j]) and s.level_rank[j] >= cut
                 for m in program.columns.by_unit.get(j, ())
+                if m.move in ARRIVALS
             ]
             stoppable = [
                 j for j in jobs if s.running[j] and s.level_rank[j] < cut and not s.pinned[j] and not s.hit[j]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.outcome import Move
 from evenhand.program.index import elastic
 from evenhand.program.linear_model import FREE
 from evenhand.program.variables import Program, ends_soon
@@ -23,18 +24,21 @@ def fixed_jobs(snapshot: Snapshot) -> tuple[int, ...]:
     )
 
 
+STAYS = frozenset({Move.KEEP, Move.RESIZE})
+
+
 def applies(program: Program) -> bool:
     """Whether anything is reserved on GPUs that end by themselves."""
     return bool(program.columns.reserved)
 
 
 def add_rows(program: Program) -> None:
-    """O8: per type, sum of sizes reserved <= GPUs the plan gives to jobs that end soon."""
+    """O8: per type, sum of sizes reserved <= GPUs of kept jobs that end soon."""
     s, model = program.snapshot, program.model
     for t in sorted({t for _, t, _ in program.columns.reserved}):
         columns = [c for _, on, c in program.columns.reserved if on == t]
         values = [int(s.size[u.job]) for u, on, _ in program.columns.reserved if on == t]
-        ends = [m for m in program.columns.moves if m.gpu_type == t and ends_soon(s, m.unit.job)]
+        ends = [m for m in program.columns.moves if m.gpu_type == t and ends_soon(s, m.unit.job) and m.move in STAYS]
         sure = sum(int(s.held[j]) for j in program.fixed if s.held_type[j] == t and ends_soon(s, j))
         model.row(
             columns + [m.column for m in ends], values + [-m.gpus for m in ends], -FREE, sure,
