@@ -69,9 +69,7 @@ def main() -> int:
     """Run the service and one round."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--once", action="store_true", help="end after the plan")
-    parser.add_argument(
-        "--port", type=int, default=8080, help="port to serve on if it is free (default: 8080)"
-    )
+    parser.add_argument("--port", type=int, default=8080, help="port to serve on if it is free (default: 8080)")
     parser.add_argument("--state", type=Path, default=STATE, help="request body to post, gzip")
     wanted = parser.parse_args()
     url = f"http://127.0.0.1:{free_port(wanted.port)}"

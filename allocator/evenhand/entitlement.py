@@ -82,7 +82,7 @@ def entitle(snapshot: Snapshot) -> Entitlement:
         own = node != ROOT and bool(tree.children[node]) and needs.own_demand[node] > 0
         if not kids and not own:
             continue
-        amount = there[node]
+        amount = there.get(node, Fraction(0))
         parts = split(
             amount,
             [needs.guarantee[k] for k in kids] + [0] * own,
@@ -292,7 +292,7 @@ def split(
     if sum(caps) <= amount:
         return [Fraction(c) for c in caps]
     if sum(floors) >= amount:
-        return [f * amount / sum(floors) for f in floors]
+        return [f * amount / sum(floors) if f else Fraction(0) for f in floors]
     used = [Fraction(u) * 3_600_000 / horizon_s for u in usage]
     unit = math.lcm(amount.denominator, *(u.denominator for u in used))
     shares = [Fraction(w) for w in weights]

@@ -42,9 +42,7 @@ def _warn(code: WarningCode, message: str, ids: Sequence[str]) -> Iterator[PlanW
         refs = tuple(sorted(set(ids)))
         few = refs[:MOST_REFS]
         listed = ", ".join(repr(i) for i in few[:3]) + (f" and {len(refs) - 3} more" if len(refs) > 3 else "")
-        yield PlanWarning(
-            code=code, message=message.replace("{n}", str(len(refs))).replace("{ids}", listed), refs=few
-        )
+        yield PlanWarning(code=code, message=message.replace("{n}", str(len(refs))).replace("{ids}", listed), refs=few)
 
 
 def _clocks(snapshot: Snapshot) -> Iterator[PlanWarning]:
@@ -88,9 +86,7 @@ def _unknown_groups(snapshot: Snapshot) -> Iterator[PlanWarning]:
     charged = [j.id for i, j in unknown if not snapshot.pending[i] and snapshot.group[i] != NO_GROUP]
     orphans = [j.id for i, j in unknown if not snapshot.pending[i] and snapshot.group[i] == NO_GROUP]
     code = WarningCode.UNKNOWN_GROUP
-    yield from _warn(
-        code, "The groups of {n} pending job(s) are not in the tree: infeasible: {ids}.", pending
-    )
+    yield from _warn(code, "The groups of {n} pending job(s) are not in the tree: infeasible: {ids}.", pending)
     yield from _warn(
         code,
         "The groups of {n} job(s) on nodes are not in the tree: charged to the nearest group above: {ids}.",
@@ -136,11 +132,7 @@ def _unknown_types(snapshot: Snapshot) -> Iterator[PlanWarning]:
 
 def _gone_nodes(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S9: placements on nodes that are not listed."""
-    lost = [
-        j.id
-        for j, placed in zip(snapshot.jobs, snapshot.placement, strict=True)
-        if any(n < 0 for n, _ in placed)
-    ]
+    lost = [j.id for j, placed in zip(snapshot.jobs, snapshot.placement, strict=True) if any(n < 0 for n, _ in placed)]
     yield from _warn(
         WarningCode.NODE_GONE,
         "{n} job(s) stand on nodes that are not listed, which count as lost: {ids}.",
@@ -186,9 +178,7 @@ def _guarantees(snapshot: Snapshot, entitlement: Entitlement) -> Iterator[PlanWa
         "{n} group(s) are guaranteed less than their children together; the children's sum counts: {ids}.",
         raised,
     )
-    yield from _warn(
-        code, f"{{n}} group(s) are guaranteed more than the {there} GPUs that are up: {{ids}}.", above
-    )
+    yield from _warn(code, f"{{n}} group(s) are guaranteed more than the {there} GPUs that are up: {{ids}}.", above)
     yield from _warn(
         code,
         "Guarantees of {n} group(s) together exceed what there is and were cut in proportion: {ids}.",

@@ -144,6 +144,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     unknown = group == NO_GROUP
     infeasible = pending & (unknown | ~fits.any(axis=1))
     orphan = running & unknown
+    # S8: what is live, and what of it is budgeted
     live = (pending & ~infeasible) | (running & ~orphan)
     claim = np.array([*tree.claim, False], dtype=bool)[group]
     minimum = np.array([j.contract.min_runtime_s for j in jobs], dtype=np.int64).reshape(count)

@@ -16,8 +16,7 @@ from evenhand_api.commands.terminal import EXIT_CODES
 
 app = typer.Typer(
     name="evenhand",
-    help="An even hand over uneven GPUs: who gets which GPUs of a shared cluster, fairly, optimally, "
-    "with proof.",
+    help="An even hand over uneven GPUs: who gets which GPUs of a shared cluster, fairly, optimally, with proof.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     add_completion=False,

@@ -23,12 +23,8 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    host: str = Field(
-        default="127.0.0.1", description="Address to listen on; the default is this machine only."
-    )
-    port: Annotated[int, Field(ge=0, le=65_535)] = Field(
-        default=8080, description="TCP port; 0: any free one."
-    )
+    host: str = Field(default="127.0.0.1", description="Address to listen on; the default is this machine only.")
+    port: Annotated[int, Field(ge=0, le=65_535)] = Field(default=8080, description="TCP port; 0: any free one.")
     max_body_mb: Annotated[float, Field(gt=0, le=4_096)] = Field(
         default=64.0, description="Largest request body in MB (10^6 bytes), after decompression."
     )
@@ -75,9 +71,7 @@ class Settings(BaseModel):
             return cls.model_validate(given)
         except ValidationError as refused:
             raise InvalidInput(
-                FieldError(
-                    f"/{PREFIX}{str(error['loc'][0]).upper()}", _said(str(error["msg"]), error["type"])
-                )
+                FieldError(f"/{PREFIX}{str(error['loc'][0]).upper()}", _said(str(error["msg"]), error["type"]))
                 for error in refused.errors()
             ) from None
 

@@ -24,7 +24,7 @@ from evenhand_models.quantities import (
     Seconds,
     Speedups,
     Text,
-    TotalGpus,
+    WholeNumber,
     WireModel,
 )
 
@@ -38,7 +38,9 @@ Spread = Annotated[float, Strict(), Field(gt=0, le=3, allow_inf_nan=False)]
 """Standard deviation of the logarithm of a rate, about the relative error where small."""
 Confidence = Annotated[float, Strict(), Field(ge=0.5, le=0.9999, allow_inf_nan=False)]
 """Probability that an interval covers what it is about."""
-Evidence = Annotated[int, Strict(), Field(ge=1, le=10**6)]
+Count = Annotated[WholeNumber, Field(ge=0)]
+"""A number of things seen, 0 or more."""
+Evidence = Annotated[WholeNumber, Field(ge=1, le=10**6)]
 """A number of things seen, 1 or more."""
 
 
@@ -51,7 +53,7 @@ class Observation(WireModel):
     work_done: Work = Field(description="Work done meanwhile, in any unit that the job keeps to.")
     seconds: MeasuredSeconds = Field(description="How long that took.")
     ended_at: Instant | None = Field(default=None, description="When it ended; unset: unknown.")
-    requeues: TotalGpus | None = Field(
+    requeues: Count | None = Field(
         default=None, description="How often the job had been requeued before; unset: unknown."
     )
     progress: Progress | None = Field(
@@ -208,18 +210,14 @@ class SpeedupRatio(WireModel):
     low: Number | None = Field(default=None, description="Low end of the interval of ratio; unset as ratio.")
     high: Number | None = Field(default=None, description="High end of the interval of ratio; unset as ratio.")
     standard_error: Amount | None = Field(default=None, description="Standard error of ratio; unset as ratio.")
-    observations: TotalGpus = Field(default=0, description="Observations on the type.")
-    reference_observations: TotalGpus = Field(
-        default=0, description="Observations of the same jobs on the reference type."
-    )
+    observations: Count = Field(default=0, description="Observations on the type.")
+    reference_observations: Count = Field(default=0, description="Observations of the same jobs on the reference type.")
     seconds: Amount = Field(default=0.0, description="Seconds observed on the type.")
     reference_seconds: Amount = Field(
         default=0.0, description="Seconds observed of the same jobs on the reference type."
     )
     enough: Flag = Field(default=False, description="Whether that is evidence enough for a finding.")
-    flag: SpeedupFlag = Field(
-        default=SpeedupFlag.NONE, description="none, suspect, overdeclared or underdeclared."
-    )
+    flag: SpeedupFlag = Field(default=SpeedupFlag.NONE, description="none, suspect, overdeclared or underdeclared.")
     severity: Amount = Field(
         default=0.0,
         description="By how much it is off at the least, as a share: 0.25 is a quarter too high, or too low; 0 if "
@@ -231,7 +229,7 @@ class GroupSpeedup(SpeedupRatio):
     """What a group declares for one type, against what its jobs did."""
 
     group: Id = Field(description="The group, its own jobs only.")
-    jobs: TotalGpus = Field(default=0, description="Jobs observed on both types.")
+    jobs: Count = Field(default=0, description="Jobs observed on both types.")
     job_spread: Amount | None = Field(
         default=None, description="Standard deviation of ratio from job to job; unset as ratio."
     )
@@ -245,9 +243,7 @@ class JobSpeedup(WireModel):
     speedup: Speedups = Field(description="Throughput of one GPU by type in the next rounds, scaled as declared.")
     changed: Flag = Field(description="Whether that is not what was declared.")
     refused: Flag = Field(default=False, description="Whether the job is refused for what it declares.")
-    measured: tuple[SpeedupRatio, ...] = Field(
-        default=(), description="What was observed of this job itself, by type."
-    )
+    measured: tuple[SpeedupRatio, ...] = Field(default=(), description="What was observed of this job itself, by type.")
 
 
 class EstimateSource(StrEnum):
@@ -268,7 +264,7 @@ class UndeclaredSpeedup(WireModel):
     low: Amount = Field(description="Low end of its interval.")
     high: Amount = Field(description="High end of its interval.")
     source: EstimateSource = Field(description="measured or like_jobs.")
-    like_jobs: TotalGpus = Field(default=0, description="How many jobs it rests on besides the job itself.")
+    like_jobs: Count = Field(default=0, description="How many jobs it rests on besides the job itself.")
 
 
 class HintCode(StrEnum):
@@ -297,8 +293,8 @@ class RefutedResume(WireModel):
 
     job: Id = Field(description="Id of the job.")
     group: Id = Field(description="Its group.")
-    requeues: TotalGpus = Field(description="Requeues after which its progress was seen.")
-    failed: TotalGpus = Field(description="Those after which it was lost.")
+    requeues: Count = Field(description="Requeues after which its progress was seen.")
+    failed: Count = Field(description="Those after which it was lost.")
     kept: Fraction = Field(description="Share of its progress it had after the last of them.")
     lost_gpu_hours: Amount = Field(description="GPU-hours of work lost by all that failed.")
 

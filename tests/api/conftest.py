@@ -84,8 +84,6 @@ def run(environment: dict[str, str]) -> Callable[..., "subprocess.CompletedProce
     def run(*arguments: str, **more: Any) -> "subprocess.CompletedProcess[bytes]":
         env = environment | more.pop("env", {})
         command = [sys.executable, "-m", "evenhand_api.cli", *arguments]
-        return subprocess.run(
-            command, capture_output=True, env=env, cwd=ROOT, timeout=120, check=False, **more
-        )
+        return subprocess.run(command, capture_output=True, env=env, cwd=ROOT, timeout=120, check=False, **more)
 
     return run

@@ -17,9 +17,7 @@ def post(client: TestClient, body: Any, **headers: str) -> Any:
     return client.post("/v1/allocate", content=content, headers=JSON | headers)
 
 
-def test_a_right_request_gets_a_verified_plan_with_one_assignment_for_each_job(
-    client: TestClient, tiny: Any
-) -> None:
+def test_a_right_request_gets_a_verified_plan_with_one_assignment_for_each_job(client: TestClient, tiny: Any) -> None:
     answer = post(client, tiny)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -67,9 +65,7 @@ def test_all_faults_come_back_at_once_with_pointers(client: TestClient, tiny: An
 
 
 @pytest.mark.parametrize("gpus", [-1, 0, 0.5, 2**63, 1e308, "8", True, None])
-def test_odd_numbers_of_gpus_are_refused_with_their_pointer(
-    client: TestClient, tiny: Any, gpus: object
-) -> None:
+def test_odd_numbers_of_gpus_are_refused_with_their_pointer(client: TestClient, tiny: Any, gpus: object) -> None:
     tiny["state"]["jobs"][0]["gpus"] = gpus
     answer = post(client, tiny)
     assert answer.status_code == 422

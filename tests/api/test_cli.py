@@ -240,9 +240,7 @@ def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
 
 def test_a_reader_that_leaves_early_is_no_error(environment: dict[str, str]) -> None:
     script = f'"{sys.executable}" -m evenhand_api.cli schema openapi | head -c 1; echo " ${{PIPESTATUS[0]}}"'
-    done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, env=environment, timeout=60, check=False
-    )
+    done = subprocess.run(["bash", "-c", script], capture_output=True, env=environment, timeout=60, check=False)
     assert done.stderr == b""
     assert done.stdout in {b"{ 141\n", b"{ 0\n"}
 
@@ -252,9 +250,7 @@ def test_output_that_cannot_be_written_is_code_4(environment: dict[str, str]) ->
         pytest.skip("needs /dev/full")
     command = [sys.executable, "-m", "evenhand_api.cli", "schema"]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            command, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=60, check=False
-        )
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=60, check=False)
     assert done.returncode == 4
     assert b"Traceback" not in done.stderr
 

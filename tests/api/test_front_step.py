@@ -42,24 +42,18 @@ def test_every_command_line_in_the_readme_is_one_the_program_knows() -> None:
     lines = re.findall(r"^evenhand (\w+)(.*)$", README, re.MULTILINE)
     assert {command for command, _ in lines} == {"allocate", "audit", "export", "schema", "serve"}
     for command, rest in lines:
-        said = re.sub(
-            r"\s+", " ", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
-        )
+        said = re.sub(r"\s+", " ", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output)
         for option in re.findall(r"--[a-z-]+", rest):
             assert option in said, (command, option)
 
 
 def test_every_setting_and_every_exit_code_stands_in_the_readme() -> None:
-    assert {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} == set(
-        re.findall(rf"{PREFIX}\w+", README)
-    )
+    assert {f"{PREFIX}{name.upper()}" for name in Settings.model_fields} == set(re.findall(rf"{PREFIX}\w+", README))
     for code in ExitCode:
         assert re.search(rf"^\| {int(code)} \|", README, re.MULTILINE)
 
 
-@pytest.mark.parametrize(
-    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/states/README.md"]
-)
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/states/README.md"])
 def test_every_link_leads_to_a_file(document: str) -> None:
     path = ROOT / document
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", path.read_text()):
@@ -87,9 +81,7 @@ def test_every_example_compiles_and_says_what_it_is(example: str) -> None:
 
 def test_the_embedding_example_runs(environment: dict[str, str]) -> None:
     command = [sys.executable, "examples/embed.py"]
-    done = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "detector: start" in done.stdout
 

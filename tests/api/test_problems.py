@@ -67,9 +67,7 @@ def test_anything_but_json_in_utf8_is_refused(doors: TestClient, content_type: s
     ["application/json", "Application/JSON; Charset=UTF-8", 'application/json;charset="utf-8"'],
 )
 def test_json_in_utf8_is_taken_however_it_is_written(doors: TestClient, content_type: str) -> None:
-    assert (
-        doors.post("/v1/allocate", content=b"{}", headers={"Content-Type": content_type}).status_code == 200
-    )
+    assert doors.post("/v1/allocate", content=b"{}", headers={"Content-Type": content_type}).status_code == 200
 
 
 def test_an_unknown_encoding_is_refused_naming_those_known(doors: TestClient) -> None:

@@ -86,8 +86,7 @@ def test_groups_without_work_are_counted_unless_all_are_asked_for(
 ) -> None:
     state, plan = round_
     quiet = tuple(
-        report.model_copy(update={"demand_gpus": 0.0, "allocated": {}, "unallocated_use": {}})
-        for report in plan.groups
+        report.model_copy(update={"demand_gpus": 0.0, "allocated": {}, "unallocated_use": {}}) for report in plan.groups
     )
     still = plan.model_copy(update={"groups": quiet})
     assert "and 3 more groups without work" in as_text(plan_report(state, still, 200), 200)

@@ -106,9 +106,7 @@ def test_readiness_says_why_when_the_first_round_fails() -> None:
         assert wish.get("/healthz").status_code == 200
 
 
-@pytest.mark.parametrize(
-    "setting", [{"max_concurrent": 0}, {"max_body_mb": 0}, {"port": 70_000}, {"hots": "x"}]
-)
+@pytest.mark.parametrize("setting", [{"max_concurrent": 0}, {"max_body_mb": 0}, {"port": 70_000}, {"hots": "x"}])
 def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(setting))):
         Settings(**setting)

@@ -253,6 +253,7 @@ def test_case_34_guarantees_that_hold_are_given_without_a_warning() -> None:
 def test_case_34_nodes_that_are_down_cut_guarantees_in_proportion_and_decisions_go_on(
     x: int, y: int, parts: tuple[int, int]
 ) -> None:
+    # D2: a guarantee counts at most as what its jobs could hold on what is up
     plan = solve(guaranteed(x, y, down=4))
     assert warned(plan, "guarantees_cut")
     assert (standing(plan, "x").entitled_gpus, standing(plan, "y").entitled_gpus) == pytest.approx(parts)

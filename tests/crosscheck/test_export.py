@@ -13,7 +13,7 @@ from evenhand.crosscheck.names import LONGEST, plain_names
 
 GIVEN = state(
     [node("n0001", 4), node("n0002", 4, "a100")],
-    [group("a", guaranteed_gpus=1), group("b", max_gpus=6), group("team c")],
+    [group("a", guaranteed_gpus=2), group("b", max_gpus=6), group("team c")],
     [
         job("j1", "a", 2, speedup={"h100": 2.0, "a100": 1.0}),
         job("j 2", "b", 3, speedup={"h100": 1.0, "a100": 1.0}),

@@ -87,7 +87,7 @@ def test_gpus_that_end_soon_are_reserved_instead_of_taken() -> None:
     given = state(
         [node("n1", 4)],
         [group("a"), group("b")],
-        [running("b1", "b", {"n1": 4}, expected_end_at=at(2), checkpointed_at=at(0)), job("a1", "a", 2)],
+        [running("b1", "b", {"n1": 4}, expected_end_at=at(2)), job("a1", "a", 2)],
     )
     found = checked(given)
     assert found.goals.get("leaves", 0.0) == 0.0

@@ -15,9 +15,7 @@ SERVICE = {"fastapi", "starlette", "uvicorn", "typer", "rich", "sqlalchemy", "pu
 def loaded_by(statement: str) -> set[str]:
     paths = [str(ROOT / room) for room in ("allocator", "models", "api")]
     script = f"import sys; sys.path[:0] = {paths!r}; {statement}; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     return {name.split(".")[0] for name in done.stdout.split()}
 
 
@@ -26,9 +24,7 @@ def test_importing_the_library_loads_no_service_and_no_second_solver() -> None:
 
 
 def test_importing_the_words_loads_neither_the_library_nor_a_solver() -> None:
-    assert not loaded_by("import evenhand_models") & (
-        SERVICE | {"evenhand", "numpy", "ortools", "highspy", "networkx"}
-    )
+    assert not loaded_by("import evenhand_models") & (SERVICE | {"evenhand", "numpy", "ortools", "highspy", "networkx"})
 
 
 def test_starting_the_service_loads_no_solver_into_the_serving_process() -> None:

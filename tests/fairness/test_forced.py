@@ -27,19 +27,19 @@ def by_all_rows(v: GroupValues, pinned: np.ndarray) -> float:
     grid, leaves = grid_of(v), len(v.cap)
     pairs = np.nonzero(~np.eye(leaves, dtype=bool))
     there = capacity_rows(grid)
-    raised = np.maximum(there.upper, np.concatenate([pinned.sum(axis=0), pinned.sum(axis=1)]))
+    raised = np.maximum(there.upper, np.concatenate([pinned.sum(axis=0), pinned.sum(axis=1) / grid.unit]))
     there = Rows(there.indptr, there.indices, there.data, there.lower, raised)
     floors, envy = soft(floor_rows(grid), grid.count), soft(envy_rows(grid, *pairs), grid.count + leaves)
     rows = stack(there, floors, envy)
     count = grid.count + leaves + len(pairs[0])
     low = np.concatenate([grid.gather(pinned), np.zeros(count - grid.count)])
-    short = np.concatenate([np.zeros(grid.count), np.ones(leaves), np.zeros(len(pairs[0]))])
+    short = np.concatenate([np.zeros(grid.count), grid.unit, np.zeros(len(pairs[0]))])
     first = solve_lp(short, rows, low, np.full(count, INFINITY), maximize=False)
     total = Rows(
-        np.array([0, leaves]), grid.count + np.arange(leaves), np.ones(leaves), -np.full(1, INFINITY),
+        np.array([0, leaves]), grid.count + np.arange(leaves), grid.unit, -np.full(1, INFINITY),
         np.array([first.objective + 1e-9]),
     )  # fmt: skip
-    cost = np.concatenate([np.zeros(grid.count + leaves), np.ones(len(pairs[0]))])
+    cost = np.concatenate([np.zeros(grid.count + leaves), grid.unit[pairs[0]]])
     found = solve_lp(cost, stack(rows, total), low, np.full(count, INFINITY), maximize=False)
     assert found.status is LpStatus.OPTIMAL
     return found.objective

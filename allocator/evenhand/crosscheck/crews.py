@@ -96,7 +96,6 @@ def _likeness(facts: Facts, job: JobReading) -> object:
         asked.priority,
         job.age_step,
         facts.ahead(job, stays=False),
-        facts.ends_soon(job),
         asked.contract.min_runtime_s > 0,
         job.length_s,
     )

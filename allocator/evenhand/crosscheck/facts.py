@@ -126,7 +126,7 @@ class Facts:
         return self.pace(job, job.held_type, job.held_gpus)
 
     def ends_soon(self, job: JobReading) -> bool:
-        """O8: whether a job, if it runs, ends within the restart cost: its GPUs count as free in shortfalls."""
+        """O8: whether a job that started before ends within the restart cost: kept, its GPUs count as free."""
         ends = job.job.expected_end_at
         if ends is None or not job.live or job.started_at is None or job.started_at >= self.reading.state.now:
             return False

@@ -13,10 +13,7 @@ from evenhand.crosscheck.standing import may_stand, replace, stand
 
 def add_ways(draft: Draft) -> None:
     """Add all ways with their places, and the rows that choose among them and keep nodes from overflowing."""
-    ending: set[str | None] = set()
-    for crew in draft.crews:
-        if draft.facts.ends_soon(crew.first):
-            ending.add(crew.first.held_type)
+    ending = {crew.first.held_type for crew in draft.crews if draft.facts.ends_soon(crew.first)}
     for crew in draft.crews:
         if crew.first.pending:
             _arrive(draft, crew, Act.START)
@@ -154,7 +151,7 @@ def _keep_capacity(draft: Draft) -> None:
 
 
 def _keep_reservations(draft: Draft) -> None:
-    """O8: on each type, no more reserved than runs there and ends soon."""
+    """O8: on each type, no more reserved than ends soon where it is kept or resized."""
     for kind in draft.facts.reading.types:
         reserved = [(w.column, float(w.gpus)) for w in draft.ways if w.act is Act.RESERVE and w.kind == kind]
         ends = [

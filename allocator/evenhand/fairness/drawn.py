@@ -116,8 +116,7 @@ class _PriceSearch:
         rest = most[::-1]  # of the types outside each set
         now = np.add.reduceat(np.maximum(most[-1], 0) * size, starts)
         gains = [
-            np.add.reduceat(np.maximum(np.maximum(most[1:] + shift, rest[1:]), 0) * size, starts, axis=1)
-            - now
+            np.add.reduceat(np.maximum(np.maximum(most[1:] + shift, rest[1:]), 0) * size, starts, axis=1) - now
             for shift in (-step, step)
         ]
         cost = step * self._set_cost[active].T[1:]

@@ -15,9 +15,7 @@ SLACK = 1e-7
 """Envy up to this, in throughput, counts as none."""
 
 
-def least_slack(
-    values: GroupValues, fair: FloatArray, pinned: FloatArray, iterations: int = 100_000
-) -> FloatArray:
+def least_slack(values: GroupValues, fair: FloatArray, pinned: FloatArray, iterations: int = 100_000) -> FloatArray:
     """Envy that is left when pinned GPUs stay where they are: throughput, envious first, float [L, L].
 
     The program of the target with x_i >= P_i and capacity raised to hold the pins: least total shortfall

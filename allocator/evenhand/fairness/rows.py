@@ -70,9 +70,7 @@ def grid_of(values: GroupValues) -> Grid:
     return Grid(values, leaf.astype(np.int64), gpu_type.astype(np.int64), column, unit)
 
 
-def compressed(
-    keys: IntArray, columns: IntArray, data: FloatArray, lower: FloatArray, upper: FloatArray
-) -> Rows:
+def compressed(keys: IntArray, columns: IntArray, data: FloatArray, lower: FloatArray, upper: FloatArray) -> Rows:
     """Rows from entries (row, column, coefficient) in any order."""
     order = np.lexsort((columns, keys))
     indptr = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=len(lower)))]).astype(np.int64)

@@ -43,9 +43,7 @@ def merged(values: GroupValues) -> Twins:
     """Merge twins."""
     alike = np.column_stack([values.weights, values.pi, values.cap / values.entitled])
     scale = np.maximum(np.abs(alike).max(axis=0, initial=0.0), 1e-300)
-    _, first, which = np.unique(
-        np.round(alike / scale, _DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True
-    )
+    _, first, which = np.unique(np.round(alike / scale, _DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))

@@ -1,5 +1,6 @@
 """What each move is worth in goals O4 to O7, and the weights of the ranked goals.
 
+Every change costs something and costs obey the triangle inequality, so that a proven plan is a fixed point (rule A3).
 All figures are in GPUs at the job's best type for `lookahead_s`. Scaling to integers happens here and nowhere else:
 one unit is `SCALE` in the solver, so a coefficient is off by less than 0.5e-8 and the objective by that times the moves made.
 """

@@ -102,9 +102,7 @@ def stack(*parts: Rows) -> Rows:
     """Put rows under one another."""
     starts = np.cumsum([0, *(int(p.indptr[-1]) for p in parts)])
     return Rows(
-        np.concatenate(
-            [np.zeros(1, dtype=np.int64), *(p.indptr[1:] + s for p, s in zip(parts, starts, strict=False))]
-        ),
+        np.concatenate([np.zeros(1, dtype=np.int64), *(p.indptr[1:] + s for p, s in zip(parts, starts, strict=False))]),
         np.concatenate([p.indices for p in parts]),
         np.concatenate([p.data for p in parts]),
         np.concatenate([p.lower for p in parts]),
@@ -144,9 +142,7 @@ class LinearProgram:
         """Add rows; the basis stays."""
         if rows.count:
             starts, indices = rows.indptr[:-1].astype(np.int32), rows.indices.astype(np.int32)
-            found = self._highs.addRows(
-                rows.count, rows.lower, rows.upper, len(rows.data), starts, indices, rows.data
-            )
+            found = self._highs.addRows(rows.count, rows.lower, rows.upper, len(rows.data), starts, indices, rows.data)
             _checked(found, "rows were refused")
 
     def add_columns(
@@ -205,9 +201,7 @@ class LinearProgram:
         SolverError
             If the solver ends with neither an answer nor a limit.
         """
-        self._highs.setOptionValue(
-            "simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit
-        )
+        self._highs.setOptionValue("simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit)
         self._highs.run()
         status = _status(self._highs, self._highs.getModelStatus())
         solution, info = self._highs.getSolution(), self._highs.getInfo()

@@ -94,8 +94,9 @@ def _job_json(plan: Plan, job: Job) -> bytes:
 
 def _cross_check(request: AllocateRequest, plan: Plan) -> None:
     """Compare with a second formulation; what it says goes to standard error, so that --json stays JSON."""
-    from evenhand.solvers.pulp_check import cross_check
+    from evenhand.crosscheck import cross_check
 
+    say("cross-check: solving the round again by another formulation and another solver, up to a minute ...")
     check = cross_check(request.state, request.effective_policy, plan)
     say(f"cross-check: {'agrees' if check.agrees else 'DISAGREES'}: {check.message}")
     if not check.agrees:

@@ -28,9 +28,7 @@ def audit_command(
     state: StateArgument,
     plan: Annotated[
         str,
-        typer.Argument(
-            metavar="PLAN", help="A plan as JSON, as allocate --json writes it.", show_default=False
-        ),
+        typer.Argument(metavar="PLAN", help="A plan as JSON, as allocate --json writes it.", show_default=False),
     ],
     policy: PolicyOption = None,
     as_json: JsonOption = False,

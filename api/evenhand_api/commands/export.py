@@ -24,7 +24,7 @@ def export_command(
         if out.suffix.lower() not in {".lp", ".mps"}:
             raise typer.BadParameter(f"{out} must end in .lp or .mps", param_hint="OUT")
         request = read_request(state, policy)
-        from evenhand.solvers.pulp_check import export_program
+        from evenhand.crosscheck import export_program
 
         try:
             export_program(request.state, request.effective_policy, out)

@@ -24,9 +24,7 @@ def serve_command(
     with reported():
         settings = Settings.from_environment(os.environ)
         wished = {"host": host, "port": port}
-        settings = settings.model_copy(
-            update={name: value for name, value in wished.items() if value is not None}
-        )
+        settings = settings.model_copy(update={name: value for name, value in wished.items() if value is not None})
         from evenhand_api.service import serve
 
         serve(settings)

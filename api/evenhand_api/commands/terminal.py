@@ -54,9 +54,7 @@ StateArgument = Annotated[
 ]
 PolicyOption = Annotated[
     str | None,
-    typer.Option(
-        "--policy", metavar="FILE", help="A policy as JSON, in place of STATE's own.", show_default=False
-    ),
+    typer.Option("--policy", metavar="FILE", help="A policy as JSON, in place of STATE's own.", show_default=False),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON and nothing else to standard output.")]
 
@@ -109,9 +107,7 @@ def read_input(path: str) -> bytes:
     try:
         return gzip.decompress(packed)
     except (OSError, EOFError, zlib.error) as reason:
-        raise InvalidInput(
-            [FieldError("", f"{path} is no proper gzip: {str(reason).rstrip('.')}.")]
-        ) from None
+        raise InvalidInput([FieldError("", f"{path} is no proper gzip: {str(reason).rstrip('.')}.")]) from None
 
 
 def write_report(parts: Iterable[RenderableType]) -> None:

@@ -57,16 +57,10 @@ def _envy(proof: Certificate) -> Iterator[RenderableType]:
     slack = proof.floor_slack + proof.target_envy_slack
     yield Text(
         f"largest envy {percent(proof.max_envy)}; in the fair target "
-        + (
-            "no envy, and every group has at least its own slice"
-            if slack <= 1e-6
-            else f"slack {number(slack, 6)}"
-        )
+        + ("no envy, and every group has at least its own slice" if slack <= 1e-6 else f"slack {number(slack, 6)}")
     )
     if proof.envy:
-        pairs = table(
-            "envies", "whom", ("envy", "right"), ("forced by protection", "right"), ("ours", "right")
-        )
+        pairs = table("envies", "whom", ("envy", "right"), ("forced by protection", "right"), ("ours", "right"))
         for pair in sorted(proof.envy, key=lambda p: (-p.envy, p.group, p.envied))[:10]:
             parts = (percent(pair.envy), percent(pair.forced_by_pins), percent(pair.ours))
             pairs.add_row(Text(pair.group), Text(pair.envied), *parts)

@@ -62,14 +62,11 @@ def _asked(state: ClusterState, job: Job) -> list[tuple[str, str]]:
         ("submitted", f"{instant(job.submitted_at)}, {duration(waited)} ago; priority {job.priority}"),
         (
             "was",
-            f"{job.state}"
-            + (f" since {instant(job.started_at)} on {places(job.placement)}" if job.placement else ""),
+            f"{job.state}" + (f" since {instant(job.started_at)} on {places(job.placement)}" if job.placement else ""),
         ),
     ]
     if job.requires or job.same:
-        needs = [f"{key}={value}" for key, value in job.requires.items()] + (
-            [f"one {job.same}"] if job.same else []
-        )
+        needs = [f"{key}={value}" for key, value in job.requires.items()] + ([f"one {job.same}"] if job.same else [])
         facts.insert(3, ("needs", ", ".join(needs)))
     return facts
 

@@ -48,9 +48,7 @@ def plan_report(state: ClusterState, plan: Plan, width: int, rows: int = 20) -> 
     yield from _starts([a for a in plan.assignments if a.action is Action.START], jobs, rows)
     yield from _changes([a for a in plan.assignments if a.action in CHANGES], jobs, rows)
     yield from _waits("Waits", [a for a in plan.assignments if a.action is Action.WAIT], state, jobs)
-    yield from _waits(
-        "Can never run here", [a for a in plan.assignments if a.action is Action.INFEASIBLE], state, jobs
-    )
+    yield from _waits("Can never run here", [a for a in plan.assignments if a.action is Action.INFEASIBLE], state, jobs)
     yield from _calendar(plan, rows)
     yield from group_report(state, plan, width, idle=rows == 0)
     yield from certificate_report(plan)
@@ -121,18 +119,12 @@ def _changes(changes: list[Assignment], jobs: dict[str, Job], rows: int) -> Iter
     yield from _rest(len(changes), rows)
 
 
-def _waits(
-    title: str, waits: list[Assignment], state: ClusterState, jobs: dict[str, Job]
-) -> Iterator[RenderableType]:
+def _waits(title: str, waits: list[Assignment], state: ClusterState, jobs: dict[str, Job]) -> Iterator[RenderableType]:
     """List causes, not jobs, so that thousands of waits stay a handful of rows."""
     if not waits:
         return
-    yield heading(
-        title, f"{plural(len(waits), 'job')}; one can have several causes, --explain JOB has them all"
-    )
-    listed = table(
-        ("cause", "fixed"), ("jobs", "right"), ("GPUs", "right"), "groups", "oldest", "why the oldest"
-    )
+    yield heading(title, f"{plural(len(waits), 'job')}; one can have several causes, --explain JOB has them all")
+    listed = table(("cause", "fixed"), ("jobs", "right"), ("GPUs", "right"), "groups", "oldest", "why the oldest")
     for cause, members in _by_cause(waits).items():
         known = [(jobs[job], said) for job, said in members if job in jobs]
         oldest, said = min(known, key=lambda entry: (entry[0].submitted_at, entry[0].id))
@@ -162,9 +154,7 @@ def _calendar(plan: Plan, rows: int) -> Iterator[RenderableType]:
     if plan.calendar:
         yield heading("Calendar", "large gangs that wait, and the date each starts by")
         listed = table("job", "starts by", "on", "nodes held")
-        for entry in sorted(
-            _first(plan.calendar, rows), key=lambda e: (e.latest_start_at is None, e.latest_start_at)
-        ):
+        for entry in sorted(_first(plan.calendar, rows), key=lambda e: (e.latest_start_at is None, e.latest_start_at)):
             cells = (entry.job, instant(entry.latest_start_at), entry.gpu_type or "", names(entry.nodes, 6))
             listed.add_row(*(Text(cell) for cell in cells))
         yield listed

@@ -104,9 +104,7 @@ def _add_error_handlers(app: Service) -> None:
 
     @app.exception_handler(Exception)
     async def defect(_: Request, __: Exception) -> Response:  # the server logs the traceback
-        return _response(
-            problem(Kind.INTERNAL, "The request could not be served. The service's log has the details.")
-        )
+        return _response(problem(Kind.INTERNAL, "The request could not be served. The service's log has the details."))
 
 
 def _response(answer: Answer) -> Response:

@@ -85,9 +85,7 @@ def _model(name: str, schema: dict[str, Any]) -> str:
         f"<p>{escape(schema.get('description', ''))}</p>",
     ]
     if "enum" in schema:
-        parts.append(
-            "<p>" + ", ".join(f"<code>{escape(str(value))}</code>" for value in schema["enum"]) + "</p>"
-        )
+        parts.append("<p>" + ", ".join(f"<code>{escape(str(value))}</code>" for value in schema["enum"]) + "</p>")
     needed = set(schema.get("required", ()))
     rows = [
         (

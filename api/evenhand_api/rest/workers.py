@@ -97,9 +97,7 @@ class Workers:
             if answer is None:
                 log.error("a process died or overran with a request of %d bytes; it is replaced", len(body))
                 self._drop(slot)
-                return problem(
-                    Kind.INTERNAL, "The process that solved the request was lost. Others were not affected."
-                )
+                return problem(Kind.INTERNAL, "The process that solved the request was lost. Others were not affected.")
             self._recent_s += 0.3 * (time.monotonic() - began - self._recent_s)
             self._free.put_nowait(slot)
             return answer

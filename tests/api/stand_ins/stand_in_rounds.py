@@ -13,9 +13,7 @@ def obey(body: bytes, max_time_limit_s: float) -> Answer:
     if wish.get("die"):
         os._exit(3)
     time.sleep(wish.get("sleep_s", 0))
-    return Answer(
-        200, "application/json", json.dumps({"echo": wish.get("echo"), "pid": os.getpid()}).encode()
-    )
+    return Answer(200, "application/json", json.dumps({"echo": wish.get("echo"), "pid": os.getpid()}).encode())
 
 
 def never_well(body: bytes, max_time_limit_s: float) -> Answer:

@@ -1,4 +1,4 @@
-"""G1 to G4: a gang whole or not at all, on one type, in its shape.
+"""G1 to G4: a gang whole or not at all, on one type (G2: every way to go has one), in its shape (G3, G4).
 
 For each unit u: sum over its ways to go of x_u <= jobs in it (= 1 where it is pinned and may only stay or grow).
 For a gang of W workers over pools p: sum_p a_p = W x. For a gang placed node by node: block * sum_n f_n = sum_s size_s y_s;

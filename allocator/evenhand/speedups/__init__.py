@@ -1,0 +1,33 @@
+"""Declared speedups against observed ones: who is off, by how much, what it gains, and what to use instead.
+
+    report = audit_speedups(SpeedupAuditRequest(state=state, observations=observations))
+    state = vectors_in_use(state, report)
+
+Within a job only ratios between types mean anything, so every figure compares a type with a reference type,
+on logarithms, and is two-sided: too high and too low are found alike. What a job does on one type alone
+proves nothing, nor does slowing down on every type in the same way.
+"""
+
+from evenhand.speedups.gain import (
+    gains_of_flagged,
+    misreport_gain,
+    misreport_gains,
+    with_factors,
+    with_vectors,
+)
+from evenhand.speedups.in_use import observed_vectors, refused_jobs, vectors_in_use
+from evenhand.speedups.judge import audit_speedups
+from evenhand.speedups.resumable import resumable_in_use
+
+__all__ = [
+    "audit_speedups",
+    "gains_of_flagged",
+    "misreport_gain",
+    "misreport_gains",
+    "observed_vectors",
+    "refused_jobs",
+    "resumable_in_use",
+    "vectors_in_use",
+    "with_factors",
+    "with_vectors",
+]

@@ -1,0 +1,113 @@
+"""Which type the others are compared with, and what should be measured to compare more."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from math import log
+
+from evenhand.speedups.evidence import Cell, GroupEvidence
+from evenhand_models.observations import (
+    GroupSpeedup,
+    HintCode,
+    ProfileHint,
+    SpeedupFlag,
+    SpeedupPolicy,
+)
+
+_OFTEN = 0.5
+"""Types observed together with others in at least so much of the most gangs of any type may be the reference."""
+_WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
+
+
+def reference_of(evidence: GroupEvidence, policy: SpeedupPolicy) -> str:
+    """The type a group's others are compared with: the policy's, or of those most observed the one declared slowest.
+
+    One convention for all, since two types alone cannot say which of them is wrong: that the fast one is declared
+    ten times too high is the same as that the slow one is declared ten times too low.
+    """
+    linked: dict[str, int] = defaultdict(int)
+    pace: dict[str, list[float]] = defaultdict(list)
+    for gang in evidence.gangs:
+        declared = {name: log(cell.declared) for name, cell in gang.items() if cell.declared}
+        mean = sum(declared.values()) / max(1, len(declared))
+        for name, value in declared.items():
+            linked[name] += len(declared) > 1
+            pace[name].append(value - mean)
+    if policy.reference_type in linked:
+        return policy.reference_type
+    if not linked:
+        names = {cell.gpu_type for gang in evidence.gangs for cell in gang.values()}
+        return policy.reference_type or min(names)
+    most = max(linked.values())
+    often = [name for name, count in linked.items() if count >= _OFTEN * most]
+    return min(often, key=lambda name: (round(sum(pace[name]) / len(pace[name]), 9), name))
+
+
+def hints_of(
+    evidence: GroupEvidence, reference: str, entries: Sequence[GroupSpeedup], policy: SpeedupPolicy
+) -> list[ProfileHint]:
+    """What should be measured of a group, the reference type above all."""
+    wanted = policy.reference_type or reference
+    hints = []
+    if lone := _never_on(evidence, wanted):
+        message = (
+            f"{len(lone)} jobs of group {evidence.group!r} were observed, but never on the reference type {wanted!r} at "
+            f"the same size as on another: nothing they declare can be checked until they are."
+        )
+        hints.append(_hint(evidence.group, wanted, HintCode.REFERENCE_UNMEASURED, lone, message))
+    if short := _short_of(evidence, reference, policy):
+        message = (
+            f"group {evidence.group!r} needs {policy.min_observations} observations and {policy.min_seconds} s on the "
+            f"reference type {reference!r} for a finding; some types are compared with less."
+        )
+        if any(not entry.enough and _lacks_reference(entry, policy) for entry in entries):
+            hints.append(_hint(evidence.group, reference, HintCode.REFERENCE_SHORT, short, message))
+    if _all_off_alike(entries):
+        off = ", ".join(f"{entry.gpu_type!r}" for entry in entries if entry.enough)
+        message = (
+            f"the types {off} of group {evidence.group!r} are all {entries[0].flag} against {reference!r} by about the "
+            f"same: rather what is declared for {reference!r} is wrong."
+        )
+        jobs = sorted({cell.job for gang in evidence.gangs for cell in gang.values() if reference in gang})
+        hints.append(_hint(evidence.group, reference, HintCode.REFERENCE_SUSPECT, jobs, message))
+    return hints
+
+
+def _hint(group: str, gpu_type: str, code: HintCode, jobs: Iterable[str], message: str) -> ProfileHint:
+    return ProfileHint(group=group, gpu_type=gpu_type, code=code, jobs=tuple(jobs), message=message)
+
+
+def _never_on(evidence: GroupEvidence, reference: str) -> list[str]:
+    """Jobs that could be compared with the reference, had they been observed on it."""
+    there: set[str] = set()
+    elsewhere: set[str] = set()
+    for gang in evidence.gangs:
+        cells: list[Cell] = list(gang.values())
+        (there if reference in gang else elsewhere).update(cell.job for cell in cells)
+    return sorted(elsewhere - there)
+
+
+def _short_of(evidence: GroupEvidence, reference: str, policy: SpeedupPolicy) -> list[str]:
+    """Jobs with less than enough on the reference type."""
+    count: dict[str, int] = defaultdict(int)
+    seconds: dict[str, float] = defaultdict(float)
+    for gang in evidence.gangs:
+        if reference in gang:
+            count[gang[reference].job] += gang[reference].count
+            seconds[gang[reference].job] += gang[reference].seconds
+    return sorted(j for j in count if count[j] < policy.min_observations or seconds[j] < policy.min_seconds)
+
+
+def _lacks_reference(entry: GroupSpeedup, policy: SpeedupPolicy) -> bool:
+    return entry.reference_observations < policy.min_observations or entry.reference_seconds < policy.min_seconds
+
+
+def _all_off_alike(entries: Sequence[GroupSpeedup]) -> bool:
+    """Whether two types or more are all off to the same side, by intervals that have a point in common."""
+    judged = [entry for entry in entries if entry.enough]
+    if len(judged) < 2 or len({entry.flag for entry in judged}) > 1 or judged[0].flag not in _WRONG:
+        return False
+    lows = [entry.low for entry in judged if entry.low is not None]
+    highs = [entry.high for entry in judged if entry.high is not None]
+    return max(lows) <= min(highs)
