@@ -168,6 +168,8 @@ def replaced_by_repair(snapshot: Snapshot, job: int, places: Places) -> int | No
     if not s.hit[job]:
         return None
     stays = {n: g for n, g in s.placement[job] if n >= 0 and s.room[n] > 0 and not s.overfull[n]}
+    if not stays:
+        return None
     lost = Counter(g for n, g in s.placement[job] if n not in stays)
     after = dict(places)
     same_type = all(int(s.node_type[n]) == int(s.held_type[job]) for n in after)

@@ -125,7 +125,7 @@ class SpeedupPolicy(WireModel):
     reference_type: Id | None = Field(
         default=None,
         description="Type that the others are compared with; unset, or not observed in a group: of the types most "
-        "observed together with others, the one declared slowest.",
+        "observed together with others, the one observed slowest.",
     )
     min_like_jobs: Evidence = Field(
         default=3, description="Fewest like jobs from which the speedup of an undeclared type is estimated."

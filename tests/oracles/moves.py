@@ -65,7 +65,7 @@ class Moves:
         here, kind, held = _place(job), reader.kind_held(job), job.placed_gpus
         known = all(node in reader.nodes for node, _ in here)
         yield Move("keep", kind, held, 0, (here,) if known else ())
-        if job.min_gpus is not None and kind is not None and not reader.hit(job):
+        if job.min_gpus is not None and kind in reader.fitting[job.id] and not reader.hit(job):
             for size in self.sizes(job):
                 if size > held:
                     yield Move("resize", kind, size, size - held, tuple(self._grown(job, kind, size)))
@@ -151,12 +151,14 @@ class Moves:
         here = _place(job)
         healthy = {node: gpus for node, gpus in here if node not in self.reader.lost_nodes}
         lost = [gpus for node, gpus in here if node in self.reader.lost_nodes]
+        if not healthy:
+            return
         open_names = [node.name for node in self.eligible(job, kind)]
         if job.worker_gpus is not None:
             lost = [job.worker_gpus] * (sum(lost) // job.worker_gpus)
         else:
             open_names = [name for name in open_names if name not in healthy]
-        found = set()
+        found: set[Place] = set()
         for targets in product(open_names, repeat=len(lost)):
             if job.worker_gpus is None and len(set(targets)) < len(targets):
                 continue
@@ -166,7 +168,7 @@ class Moves:
             after = tuple(sorted(place.items()))
             if self._one_value(job, after):
                 found.add(after)
-        return iter(sorted(found))
+        yield from sorted(found)
 
     def _one_value(self, job: Job, place: Place) -> bool:
         values = {self.reader.nodes[node].labels.get(job.same or "") for node, _ in place}

@@ -68,6 +68,8 @@ def repaired(reading: Reading, job: JobReading, placement: Mapping[str, int]) ->
     if any(name not in reading.nodes or reading.nodes[name].gpu_type != job.held_type for name in placement):
         return None
     stays = {name: gpus for name, gpus in job.held.items() if name in reading.healthy}
+    if not stays:
+        return None
     lost = Counter(gpus for name, gpus in job.held.items() if name not in stays)
     added = {name: gpus - stays.get(name, 0) for name, gpus in placement.items()}
     if any(placement.get(name, 0) < gpus for name, gpus in stays.items()):

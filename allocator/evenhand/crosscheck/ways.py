@@ -79,6 +79,8 @@ def _resize(draft: Draft, crew: Crew) -> None:
     """Grow where it stands and onto eligible nodes, or give back (G4)."""
     facts, job = draft.facts, crew.first
     kind = job.held_type or ""
+    if kind not in job.fits:
+        return
     grouped = facts.by_value(job, job.held)
     if len(grouped) != 1 or sum(map(len, grouped.values())) != len(job.held):
         return  # its nodes do not share the value they should: no size would have its shape
@@ -105,18 +107,19 @@ def _repair(draft: Draft, crew: Crew) -> None:
     facts, job = draft.facts, crew.first
     kind, worker = job.held_type or "", crew.first.job.worker_gpus
     healthy = {node: gpus for node, gpus in job.held.items() if node in facts.reading.healthy}
+    if not healthy:
+        return
     lost = Counter(gpus for node, gpus in job.held.items() if node not in healthy)
     if worker is not None:
         if sum(lost.elements()) % worker:
             return
         lost = Counter({worker: sum(lost.elements()) // worker})
     values = facts.by_value(job, facts.eligible(job, kind))
-    if healthy:
-        kept = facts.by_value(job, healthy)
-        if len(kept) != 1 or sum(map(len, kept.values())) != len(healthy):
-            return
-        value = next(iter(kept))
-        values = {value: values.get(value, [])}
+    kept = facts.by_value(job, healthy)
+    if len(kept) != 1 or sum(map(len, kept.values())) != len(healthy):
+        return
+    value = next(iter(kept))
+    values = {value: values.get(value, [])}
     for value, nodes in values.items():
         free = [node for node in nodes if worker is not None or node not in healthy]
         room = {node: facts.reading.room[node] for node in free}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from math import log
 
 from evenhand.speedups.evidence import Cell, GroupEvidence
 from evenhand_models.observations import (
@@ -21,18 +20,19 @@ _WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
 
 
 def reference_of(evidence: GroupEvidence, policy: SpeedupPolicy) -> str:
-    """The type a group's others are compared with: the policy's, or of those most observed the one declared slowest.
+    """The type a group's others are compared with: the policy's, or of those most observed the slowest.
 
     One convention for all, since two types alone cannot say which of them is wrong: that the fast one is declared
-    ten times too high is the same as that the slow one is declared ten times too low.
+    ten times too high is the same as that the slow one is declared ten times too low. Slow by what was observed:
+    what is declared must not choose what it is judged by.
     """
     linked: dict[str, int] = defaultdict(int)
     pace: dict[str, list[float]] = defaultdict(list)
     for gang in evidence.gangs:
-        declared = {name: log(cell.declared) for name, cell in gang.items() if cell.declared}
-        mean = sum(declared.values()) / max(1, len(declared))
-        for name, value in declared.items():
-            linked[name] += len(declared) > 1
+        rates = {name: cell.rate for name, cell in gang.items() if cell.declared}
+        mean = sum(rates.values()) / max(1, len(rates))
+        for name, value in rates.items():
+            linked[name] += len(rates) > 1
             pace[name].append(value - mean)
     if policy.reference_type in linked:
         return policy.reference_type

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from rich.console import RenderableType
@@ -12,6 +12,7 @@ from rich.text import Text
 from evenhand_api.report.certificate import certificate_report
 from evenhand_api.report.groups import group_report
 from evenhand_api.report.text import (
+    Column,
     brief,
     duration,
     heading,
@@ -26,6 +27,8 @@ from evenhand_models import Action, Assignment, ClusterState, Job, Plan
 
 T = TypeVar("T")
 
+ROOMY = 72
+"""Columns from which lists of jobs say why."""
 CHANGES = (Action.PREEMPT, Action.MIGRATE, Action.RESIZE)
 
 
@@ -45,10 +48,11 @@ def plan_report(state: ClusterState, plan: Plan, width: int, rows: int = 20) -> 
     """
     jobs = {job.id: job for job in state.jobs}
     yield from _summary(state, plan)
-    yield from _starts([a for a in plan.assignments if a.action is Action.START], jobs, rows)
-    yield from _changes([a for a in plan.assignments if a.action in CHANGES], jobs, rows)
-    yield from _waits("Waits", [a for a in plan.assignments if a.action is Action.WAIT], state, jobs)
-    yield from _waits("Can never run here", [a for a in plan.assignments if a.action is Action.INFEASIBLE], state, jobs)
+    yield from _starts([a for a in plan.assignments if a.action is Action.START], jobs, width, rows)
+    yield from _changes([a for a in plan.assignments if a.action in CHANGES], jobs, width, rows)
+    yield from _waits("Waits", [a for a in plan.assignments if a.action is Action.WAIT], state, jobs, width)
+    never = [a for a in plan.assignments if a.action is Action.INFEASIBLE]
+    yield from _waits("Can never run here", never, state, jobs, width)
     yield from _calendar(plan, rows)
     yield from group_report(state, plan, width, idle=rows == 0)
     yield from certificate_report(plan)
@@ -75,69 +79,89 @@ def _summary(state: ClusterState, plan: Plan) -> Iterator[RenderableType]:
     )
 
 
-def _starts(starts: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterator[RenderableType]:
+def _starts(starts: list[Assignment], jobs: dict[str, Job], width: int, rows: int) -> Iterator[RenderableType]:
     if not starts:
         return
     yield heading("Starts", _sum(starts, jobs))
-    listed = table("job", "group", ("GPUs", "right"), "type", "where", "why")
+    cells = []
     for assignment in _first(starts, rows):
-        group = jobs[assignment.job].group if assignment.job in jobs else ""
         where = places(assignment.placement)
         if assignment.after:
             where += f" after {names(assignment.after, 1)}"
-        listed.add_row(
-            *(Text(cell) for cell in (assignment.job, group)),
-            number(assignment.gpus),
-            Text(assignment.gpu_type or ""),
-            Text(where),
-            Text(_why(assignment)),
+        group = jobs[assignment.job].group if assignment.job in jobs else ""
+        cells.append(
+            (assignment.job, group, number(assignment.gpus), assignment.gpu_type or "", where, _why(assignment))
         )
-    yield listed
+    columns: tuple[Column, ...] = ("job", "group", ("GPUs", "right"), "type", "where", "why")
+    yield _listed(columns, cells, width, 5)
     yield from _rest(len(starts), rows)
 
 
-def _changes(changes: list[Assignment], jobs: dict[str, Job], rows: int) -> Iterator[RenderableType]:
+def _changes(changes: list[Assignment], jobs: dict[str, Job], width: int, rows: int) -> Iterator[RenderableType]:
     if not changes:
         return
     yield heading("Stops, moves and resizes", _sum(changes, jobs))
-    listed = table("job", "group", "what", "from", "to", "why")
+    cells = []
     for assignment in _first(changes, rows):
         job = jobs.get(assignment.job)
         what = str(assignment.action)
         if assignment.action is Action.PREEMPT:
             what += ", requeued" if assignment.requeue else ", ended"
-        cells = (
-            assignment.job,
-            job.group if job else "",
-            what,
-            places(job.placement) if job else "",
-            places(assignment.placement),
-            _why(assignment),
+        was = places(job.placement) if job else ""
+        cells.append(
+            (
+                assignment.job,
+                what,
+                was,
+                places(assignment.placement),
+                job.group if job else "",
+                _why(assignment),
+            )
         )
-        listed.add_row(*(Text(cell) for cell in cells))
-    yield listed
+    yield _listed(("job", "what", "from", "to", "group", "why"), cells, width, 4)
     yield from _rest(len(changes), rows)
 
 
-def _waits(title: str, waits: list[Assignment], state: ClusterState, jobs: dict[str, Job]) -> Iterator[RenderableType]:
+def _waits(
+    title: str, waits: list[Assignment], state: ClusterState, jobs: dict[str, Job], width: int
+) -> Iterator[RenderableType]:
     """List causes, not jobs, so that thousands of waits stay a handful of rows."""
     if not waits:
         return
     yield heading(title, f"{plural(len(waits), 'job')}; one can have several causes, --explain JOB has them all")
-    listed = table(("cause", "fixed"), ("jobs", "right"), ("GPUs", "right"), "groups", "oldest", "why the oldest")
+    cells = []
     for cause, members in _by_cause(waits).items():
         known = [(jobs[job], said) for job, said in members if job in jobs]
         oldest, said = min(known, key=lambda entry: (entry[0].submitted_at, entry[0].id))
         groups = Counter(job.group for job, _ in known)
-        listed.add_row(
-            Text(cause),
-            f"{len(members):,}",
-            f"{sum(job.gpus for job, _ in known):,}",
-            Text(names(f"{group} {count:,}" for group, count in groups.most_common())),
-            Text(f"{oldest.id}, {duration((state.now - oldest.submitted_at).total_seconds())}"),
-            Text(brief(said)),
+        cells.append(
+            (
+                cause,
+                f"{len(members):,}",
+                f"{sum(job.gpus for job, _ in known):,}",
+                f"{oldest.id}, {duration((state.now - oldest.submitted_at).total_seconds())}",
+                names(f"{group} {count:,}" for group, count in groups.most_common()),
+                brief(said),
+            )
         )
-    yield listed
+    columns: tuple[Column, ...] = (
+        ("cause", "fixed"),
+        ("jobs", "right"),
+        ("GPUs", "right"),
+        "oldest",
+        "groups",
+        "why the oldest",
+    )
+    yield _listed(columns, cells, width, 4)
+
+
+def _listed(columns: Sequence[Column], rows: Iterable[tuple[str, ...]], width: int, keep: int) -> RenderableType:
+    """Make a table; where there is no room for all columns, of the first `keep`."""
+    kept = len(columns) if width >= ROOMY else keep
+    listed = table(*columns[:kept])
+    for row in rows:
+        listed.add_row(*(Text(cell) for cell in row[:kept]))
+    return listed
 
 
 def _by_cause(waits: list[Assignment]) -> dict[str, list[tuple[str, str]]]:
