@@ -77,7 +77,7 @@ class _Search:
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
         self._bound: float | None = None
-        self._optimal = self._cut = False
+        self._optimal = False
         self._pairs: set[tuple[int, int]] = set()
         self._fresh: set[tuple[int, int]] = set()
         self._excess: dict[int, int] = {}
@@ -117,8 +117,7 @@ class _Search:
             guess = dict(enumerate(x.tolist()))
         with self._deadline.stage("solve"):
             found = cp_sat.solve(arrays, self._effort.part(PROOF_SHARE), guess)
-        self._effort.charge(found.deterministic_s)
-        self._cut = self._cut or found.cut_by_wall
+        self._effort.charge(found)
         if not self._insisted:
             self._lower_bound(found.bound / SCALE)
         outcome = self._offer(found.x)
@@ -168,7 +167,7 @@ class _Search:
                  "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
                  "envy_rows": len(self._pairs)}  # fmt: skip
         proven = self._bound is not None and self._bound <= self._value + PROOF_TOLERANCE
-        return Solved(self._best, self._bound, self._optimal or proven, self._cut, sizes)
+        return Solved(self._best, self._bound, self._optimal or proven, self._effort.cut_by_wall, sizes)
 
 
 class _Effort:
@@ -181,6 +180,8 @@ class _Effort:
         self._free = not policy.deterministic
         self._workers = policy.workers if self._free else 1
         self._granted = DETERMINISTIC_SHARE * policy.time_limit_s
+        self.cut_by_wall = False
+        """Whether the clock ended a piece of work that had more granted: another machine might answer otherwise."""
 
     @property
     def _wall_s(self) -> float:
@@ -189,15 +190,18 @@ class _Effort:
     @property
     def exhausted(self) -> bool:
         """Whether nothing is left to start another solve with."""
+        if self._granted > 0.0 and self._wall_s <= 0.0:
+            self.cut_by_wall = True
         return self._granted <= 0.0 or self._wall_s <= 0.0
 
     def has_more_than(self, share: float) -> bool:
         """Whether more than a share of the work, and some time, is left."""
         return not self.exhausted and self._granted > share * DETERMINISTIC_SHARE * self._deadline.limit_s
 
-    def charge(self, deterministic_s: float) -> None:
-        """Take off what a solve used."""
-        self._granted -= deterministic_s
+    def charge(self, found: cp_sat.Solution) -> None:
+        """Take off what a solve used, and remember if the clock ended it."""
+        self._granted -= found.deterministic_s
+        self.cut_by_wall = self.cut_by_wall or found.cut_by_wall
 
     def rest(self) -> cp_sat.Effort:
         """All that is left."""
@@ -206,9 +210,9 @@ class _Effort:
 
     def piece(self, share: float) -> cp_sat.Effort:
         """A share of the whole budget, as far as it is left."""
-        policy_s = self._deadline.limit_s
-        wall = min(self._wall_s, 4 * share * policy_s)
-        return cp_sat.Effort(min(share * DETERMINISTIC_SHARE * policy_s, self._granted), wall, self._seed, self._workers)
+        granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, self._granted)
+        wall = min(self._wall_s, 4 * share * self._deadline.limit_s) if self._free else self._wall_s
+        return cp_sat.Effort(granted, wall, self._seed, self._workers)
 
     def part(self, share: float) -> cp_sat.Effort:
         """A share of the work that is left; of the clock all where work is counted, else a share too."""
@@ -245,7 +249,7 @@ def _dive(program: Program, arrays: Arrays, relaxed: _Relaxed, effort: _Effort) 
     whole = moves[np.abs(value - np.round(value)) < 1e-6]
     part = fixed_moves(arrays, whole, np.round(relaxed.x[whole]).astype(np.int64))
     found = cp_sat.solve(part, effort.part(DIVE_SHARE), {}, may_fail=True)
-    effort.charge(found.deterministic_s)
+    effort.charge(found)
     return found.x
 
 
@@ -269,7 +273,7 @@ def _improve(
             fixed_moves(arrays, held, x[held]), effort.piece(NEIGHBOURHOOD_SHARE), dict(enumerate(x.tolist())),
             may_fail=True,
         )  # fmt: skip
-        effort.charge(found.deterministic_s)
+        effort.charge(found)
         if found.x is not None and found.objective > arrays.objective(x):
             x, idle, draws = found.x, 0, near.around(found.x)
         else:

@@ -66,7 +66,6 @@ def solve(model: Arrays, effort: Effort, hint: Mapping[int, int], *, may_fail: b
     for column, value in hint.items():
         cp.add_hint(variables[column], value)
     solver = cp_model.CpSolver()
-    solver.parameters.log_search_progress = bool(__import__('os').environ.get('CPLOG'))
     parameters = solver.parameters
     parameters.num_workers = effort.workers
     parameters.linearization_level = 2
