@@ -13,7 +13,7 @@ from evenhand_models.observations import SpeedupAuditRequest, SpeedupPolicy
 
 LIE = {"A": {"H100": 1.4}, "B": {"A100": 0.7}}
 seeds = st.integers(0, 10**6)
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=10, deadline=None)
 
 
 def rescaled(request, rng):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share
 from evenhand.fairness.group_value import FloatArray, GroupValues
@@ -26,17 +27,22 @@ SLACK = 1e-8
 
 
 def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
-    """Best bundles, float [L, T], and whether they are proven best: not if the iterations did not do."""
+    """Best bundles, float [L, T], and whether they are proven best: not if the iterations did not do.
+
+    Leaves that are owed next to nothing get their slices: nobody who is at its floor envies them.
+    """
     useful = (values.weights > 0).any(axis=0) & (values.capacity > 0)
     if not useful.any():
         return np.zeros(values.weights.shape), True
     if useful.sum() == 1:
         return _one_type(values, int(np.flatnonzero(useful)[0])), True
-    twins = merged(values)
+    x, weighty = fair_share(values), values.weighty
+    twins = merged(values.only(weighty))
     try:
-        return twins.lift(_best(twins, iterations)), True
-    except LimitHit:
-        return fair_share(values), False
+        x[weighty] = twins.lift(_best(twins, iterations))
+    except (LimitHit, SolverError):
+        return x, False
+    return x, True
 
 
 def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:

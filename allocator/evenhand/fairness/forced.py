@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.group_value import FloatArray, GroupValues, envy_of, used_of
 from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest
@@ -56,7 +57,7 @@ def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> F
                 return x
             met[envious, envied] = True
             program.at_least(ground.envy(envious, envied), dearest=ground.grid.unit[envious])
-    except LimitHit:
+    except (LimitHit, SolverError):
         return None
 
 

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.entitlement import Entitlement
-from evenhand.shapes import IntArray
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
 
 FloatArray = npt.NDArray[np.float64]
 
+LEAST_PART = 1e-12
+"""Who is owed less than this part of all is given its slice and left out of programs."""
 SLACK_GPUS = 1e-9
 """Two amounts of GPUs that differ by less are equal (relative to the larger, at least one GPU)."""
 
@@ -45,6 +47,24 @@ class GroupValues:
     def lever(self) -> FloatArray:
         """Slopes of L_i: what a GPU is worth above the price of the cap, float [L, T]."""
         return np.maximum(self.weights - self.pi[:, None], 0.0)
+
+    @property
+    def weighty(self) -> BoolArray:
+        """Leaves that are owed a part of all that can be told from rounding, bool [L]."""
+        return self.entitled > LEAST_PART * self.entitled.sum()
+
+    def only(self, keep: BoolArray) -> GroupValues:
+        """Some of the leaves, with the slices they have."""
+        return GroupValues(
+            leaves=self.leaves[keep],
+            entitled=self.entitled[keep],
+            weights=self.weights[keep],
+            cap=self.cap[keep],
+            capacity=self.capacity,
+            slices=self.slices[keep],
+            floor=self.floor[keep],
+            pi=self.pi[keep],
+        )
 
 
 def group_values(snapshot: Snapshot, entitlement: Entitlement) -> GroupValues:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.errors import SolverError
 from evenhand.fairness.group_value import GroupValues
 from evenhand.fairness.rows import capacity_rows, floor_rows, grid_of
 from evenhand.fairness.twins import merged
@@ -17,7 +18,7 @@ def max_min_throughput(values: GroupValues) -> float | None:
     """Throughput where every leaf gets z times its floor, z as large as can be; None if not computed."""
     if not len(values.cap):
         return 0.0
-    one = merged(values).values
+    one = merged(values.only(values.weighty)).values
     if len(one.cap) > MOST_LEAVES:
         return None
     grid = grid_of(one)
@@ -34,14 +35,16 @@ def max_min_throughput(values: GroupValues) -> float | None:
         np.concatenate([np.full(n, INFINITY), [INFINITY if some else 0.0]]),
         maximize=True,
     )
-    level = program.solve(ITERATIONS)
-    if level.status is not LpStatus.OPTIMAL:
+    try:
+        level = program.solve(ITERATIONS)
+        if level.status is not LpStatus.OPTIMAL:
+            return None
+        z = level.x[n : n + 1] * (1 - 1e-12)
+        program.set_columns(np.array([n]), z, z)
+        program.set_cost(np.concatenate([grid.worth, [0.0]]))
+        found = program.solve(ITERATIONS)
+    except SolverError:
         return None
-    fixed = np.array([n])
-    z = level.x[n : n + 1] * (1 - 1e-12)
-    program.set_columns(fixed, z, z)
-    program.set_cost(np.concatenate([grid.worth, [0.0]]))
-    found = program.solve(ITERATIONS)
     return found.objective if found.status is LpStatus.OPTIMAL else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share
 from evenhand.fairness.group_value import FloatArray, GroupValues
@@ -15,17 +16,19 @@ def max_throughput(values: GroupValues, iterations: int = 100_000) -> tuple[Floa
     """Best bundles, of optima the nearest to the slices, float [L, T], and whether they are proven best."""
     if not len(values.cap):
         return np.zeros(values.weights.shape), True
-    twins = merged(values)
+    x, weighty = fair_share(values), values.weighty
+    twins = merged(values.only(weighty))
     grid = grid_of(twins.values)
     if not grid.count:
         return np.zeros(values.weights.shape), True
     program = BundleProgram(grid.worth, iterations)
     program.at_most(capacity_rows(grid))
     try:
-        x = program.best()
+        amounts = program.best()
         if not program.unique:
             program.nearest_to(grid.gather(fair_share(twins.values)), grid.gpus)
-            x = program.best()
-    except LimitHit:
-        return fair_share(values), False
-    return twins.lift(grid.lift(x)), True
+            amounts = program.best()
+    except (LimitHit, SolverError):
+        return x, False
+    x[weighty] = twins.lift(grid.lift(amounts))
+    return x, True

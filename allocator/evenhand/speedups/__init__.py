@@ -4,8 +4,8 @@
     state = vectors_in_use(state, report)
 
 Within a job only ratios between types mean anything, so every figure compares a type with a reference type,
-on logarithms, and is two-sided: too high and too low are found alike. What a job does on one type alone
-proves nothing, nor does slowing down on every type in the same way.
+on logarithms, and is two-sided: too high and too low are found alike. What cannot be found so: a job seen on
+one type alone, slowing down on every type alike, and throttling that makes true what was declared.
 """
 
 from evenhand.speedups.gain import (
