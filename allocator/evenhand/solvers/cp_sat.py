@@ -69,6 +69,7 @@ def solve(model: Arrays, effort: Effort, hint: Mapping[int, int], *, may_fail: b
     parameters = solver.parameters
     parameters.num_workers = effort.workers
     parameters.linearization_level = 2
+    parameters.max_presolve_iterations = 1
     parameters.random_seed = effort.seed
     parameters.max_deterministic_time = max(1e-3, effort.deterministic_s)
     parameters.max_time_in_seconds = max(1e-3, effort.wall_s)
