@@ -70,8 +70,7 @@ def entitle(snapshot: Snapshot) -> Entitlement:
     needs = _Needs(snapshot)
     own_usage, usage = _usage(snapshot)
     available = int((snapshot.capacity * snapshot.rate_milli).sum())
-    there = {ROOT: Fraction(available)}
-    """What each node holds, thousandths: exact, so that nobody is owed what rounding left over."""
+    there = {ROOT: Fraction(available)}  # thousandths, exact: nobody is owed what rounding left over
     entitled, own_entitled = np.zeros(groups), np.zeros(groups)
     guarantee = np.array(needs.guarantee, dtype=np.float64) / 1000
     scaled = np.zeros(groups, dtype=bool)

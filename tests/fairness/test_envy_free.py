@@ -181,3 +181,9 @@ def test_hundreds_of_leaves_meet_few_of_their_rows(monkeypatch):
     holds(v, x)
     assert best
     assert sum(met) < 150 * 149 / 5
+
+
+def test_next_to_nothing_beside_plenty():
+    for least in (1e-16, 1e-11, 1e-8, 1e-5):
+        v = plain([[1.0, 0.3], [0.4, 1.0], [1.0, 0.9]], [30, 20], [least, 20.0, 3.0])
+        holds(v, envy_free(v)[0])

@@ -51,7 +51,7 @@ class GroupValues:
     @property
     def weighty(self) -> BoolArray:
         """Leaves that are owed a part of all that can be told from rounding, bool [L]."""
-        return self.entitled > LEAST_PART * self.entitled.sum()
+        return np.asarray(self.entitled > LEAST_PART * self.entitled.sum())
 
     def only(self, keep: BoolArray) -> GroupValues:
         """Some of the leaves, with the slices they have."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.program.linear_model import Arrays
+from evenhand.solvers.linear_model import Arrays
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 

@@ -14,7 +14,7 @@ from evenhand.outcome import Move, Outcome
 from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
-from evenhand.program.linear_model import FREE, Arrays
+from evenhand.solvers.linear_model import FREE, Arrays
 from evenhand.program.neighbourhoods import Neighbourhoods, fixed_moves
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program

@@ -13,7 +13,7 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from evenhand.errors import SolverError
-from evenhand.program.linear_model import FREE, Arrays
+from evenhand.solvers.linear_model import FREE, Arrays
 from evenhand.shapes import IntArray
 
 

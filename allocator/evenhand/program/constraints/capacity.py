@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program
 
 Terms = list[tuple[int, int]]

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight, inner_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import Program
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from evenhand.outcome import Move
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from evenhand.outcome import ARRIVALS
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
 

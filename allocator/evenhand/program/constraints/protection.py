@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.outcome import Move
 from evenhand.program.index import elastic
-from evenhand.program.linear_model import FREE
+from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program, ends_soon
 from evenhand.snapshot import Snapshot
 
