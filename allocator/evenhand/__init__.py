@@ -1,7 +1,7 @@
 """evenhand decides who gets which GPUs of a shared cluster: fairly, as well as can be, and with proof.
 
-    from evenhand import ClusterState, Policy, allocate
-    plan = allocate(state, Policy(time_limit_s=2))
+from evenhand import ClusterState, Policy, allocate
+plan = allocate(state, Policy(time_limit_s=2))
 """
 
 from evenhand.audit import AuditReport, Finding, audit

@@ -22,9 +22,7 @@ ACTIONS = {
 }
 
 
-def assignments(
-    snapshot: Snapshot, outcome: Outcome, words: Mapping[int, Explanation]
-) -> tuple[Assignment, ...]:
+def assignments(snapshot: Snapshot, outcome: Outcome, words: Mapping[int, Explanation]) -> tuple[Assignment, ...]:
     """One assignment for every job that came in (rules A1, A2)."""
     after = _after(snapshot, outcome)
     return tuple(

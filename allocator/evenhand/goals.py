@@ -206,7 +206,9 @@ def goals(
         GoalValue("guarantees", guarantees, gpus, -1.0),
         GoalValue("inner_levels", inner, gpus, -1.0),
         GoalValue("leaves", leaves, gpus, -1.0),
-        GoalValue("envy", float(envied.max(axis=0, initial=0.0).sum()), "GPUs held beyond what others accept", -WEIGHT_ENVY),
+        GoalValue(
+            "envy", float(envied.max(axis=0, initial=0.0).sum()), "GPUs held beyond what others accept", -WEIGHT_ENVY
+        ),
         GoalValue("order", order, "GPUs x place in line", 1.0),
         GoalValue("work", budgeted.work, "GPUs at their best type for lookahead_s", 1.0),
         GoalValue("least_change", -budgeted.change, "price of stops, moves and resizes", -1.0),
@@ -236,6 +238,4 @@ def _handovers(prices: Prices, snapshot: Snapshot, decisions: Mapping[int, Decis
                 started[g, cut] += d.gpus
             if d.move is Move.PREEMPT and not s.hit[j] and s.level_rank[j] < cut:
                 stopped[g, cut] += int(s.held[j])
-    return sum(
-        prices.handover(levels[g]) * min(gpus, stopped[g, cut]) for (g, cut), gpus in sorted(started.items())
-    )
+    return sum(prices.handover(levels[g]) * min(gpus, stopped[g, cut]) for (g, cut), gpus in sorted(started.items()))

@@ -70,7 +70,10 @@ def _still_first(
     tree, group = snapshot.tree, int(snapshot.group[job])
     charge = int(snapshot.demand_milli[job]) / 1000 * int(snapshot.contract_s[job]) / 3600
     path = tree.path[group]
-    way = [*(path if ancestor == ROOT else path[path.index(ancestor) + 1 :]), *([group] if tree.children[group] else [])]
+    way = [
+        *(path if ancestor == ROOT else path[path.index(ancestor) + 1 :]),
+        *([group] if tree.children[group] else []),
+    ]
     node = ancestor
     for step in way:
         own = step == node

@@ -78,4 +78,3 @@ def _guests(s: Snapshot, decisions: dict[int, Decision], left: list[int], victim
         and any(n in nodes for n, _ in d.places)
     ]  # fmt: skip
     return sorted(found, key=lambda j: (-s.submitted_s[j], -j))
-

@@ -65,9 +65,7 @@ class Sites:
             if where.same is not None and where.same not in labels:
                 continue
             found.setdefault(labels[where.same] if where.same is not None else None, []).append(int(i))
-        return tuple(
-            (value, np.array(found[value], dtype=np.int64)) for value in sorted(found, key=lambda v: v or "")
-        )
+        return tuple((value, np.array(found[value], dtype=np.int64)) for value in sorted(found, key=lambda v: v or ""))
 
     def _compute_sizes(self, where: Filter, gpu_type: int) -> tuple[IntArray, ...]:
         return tuple(-np.sort(-self._gpus[nodes]) for _, nodes in self.domains(where, gpu_type))

@@ -16,6 +16,8 @@ from evenhand_models import ClusterState, Job, JobState, Node, NodeStatus, Polic
 AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
 """Seconds of waiting after which a job counts one step older (rule O4)."""
 NO_GROUP = -1
+MOST_SPEED_MILLI = 1_000_000
+"""A GPU never counts for more than 1,000 of a job's slowest (rule S6)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -115,9 +117,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     node_at = {n.name: i for i, n in enumerate(nodes)}
     node_type = np.array([type_at[n.gpu_type] for n in nodes], dtype=np.int64)
     usable = np.array([max(0, n.usable_gpus) for n in nodes], dtype=np.int64)
-    served = np.array(
-        [n.available_until_at is None or n.available_until_at > state.now for n in nodes], dtype=bool
-    )
+    served = np.array([n.available_until_at is None or n.available_until_at > state.now for n in nodes], dtype=bool)
     opened = served & np.array([n.status is NodeStatus.UP for n in nodes], dtype=bool)
     keeping = served & np.array([n.status is not NodeStatus.DOWN for n in nodes], dtype=bool)
     room = np.where(keeping, usable, 0)
@@ -127,12 +127,8 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     jobs = tuple(sorted(state.jobs, key=lambda j: j.id))
     count = len(jobs)
     kinds = np.array([j.state for j in jobs], dtype=object)
-    pending, running, terminating = (
-        kinds == k for k in (JobState.PENDING, JobState.RUNNING, JobState.TERMINATING)
-    )
-    placement = tuple(
-        tuple(sorted((node_at.get(p.node, -1), p.gpus) for p in j.placement)) for j in jobs
-    )
+    pending, running, terminating = (kinds == k for k in (JobState.PENDING, JobState.RUNNING, JobState.TERMINATING))
+    placement = tuple(tuple(sorted((node_at.get(p.node, -1), p.gpus) for p in j.placement)) for j in jobs)
     placed = np.zeros(len(nodes), dtype=np.int64)
     for parts in placement:
         for n, gpus in parts:
@@ -152,10 +148,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     budgeted = live & (minimum > 0) & claim
     lost_ground = (~keeping) | overfull
     hit = np.array(
-        [
-            bool(running[j]) and any(n < 0 or bool(lost_ground[n]) for n, _ in placement[j])
-            for j in range(count)
-        ],
+        [bool(running[j]) and any(n < 0 or bool(lost_ground[n]) for n, _ in placement[j]) for j in range(count)],
         dtype=bool,
     ).reshape(count)
     now_s = seconds(state.now)
@@ -224,7 +217,7 @@ def _fit_and_speed(
             usable = declared[fits[j]]
             base = float(usable.max() if unit is ThroughputUnit.BEST else usable.min())
             for t in np.flatnonzero(fits[j]):
-                speed[j, t] = max(1, round(1000 * float(declared[t]) / base))
+                speed[j, t] = max(1, min(MOST_SPEED_MILLI, round(1000 * float(declared[t]) / base)))
     return fits, full, speed
 
 

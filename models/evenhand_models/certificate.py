@@ -25,9 +25,7 @@ class Goal(WireModel):
 
     name: Text = Field(description="Name of the goal.")
     value: Number = Field(description="What the plan reaches, in unit.")
-    bound: Number | None = Field(
-        default=None, description="No plan does better than this, in unit; unset: unknown."
-    )
+    bound: Number | None = Field(default=None, description="No plan does better than this, in unit; unset: unknown.")
     unit: Text = Field(description="Unit of value and bound.")
     weight: Number = Field(description="Weight of one unit in the objective.")
 
@@ -54,20 +52,15 @@ class Certificate(WireModel):
     )
     gap: Number | None = Field(
         default=None,
-        description="Bound less objective as a share of target_throughput; unset: that is 0, or no bound "
-        "is known.",
+        description="Bound less objective as a share of target_throughput; unset: that is 0, or no bound is known.",
     )
-    target_throughput: Number = Field(
-        description="Throughput of the fair fractional target, all groups together."
-    )
+    target_throughput: Number = Field(description="Throughput of the fair fractional target, all groups together.")
     capacity_ok: Flag = Field(description="No node is over its usable GPUs.")
     protection_ok: Flag = Field(description="Every protected job is exactly where it was.")
     gangs_ok: Flag = Field(description="Every gang is whole and of one type.")
     max_envy: Number = Field(description="Largest envy of any pair, as a share of the envier's slice.")
     envy: tuple[EnvyPair, ...] = Field(default=(), description="The pairs above tolerance.")
-    floor_slack: Number = Field(
-        description="Total shortfall below floors in the fractional target; above 0: a defect."
-    )
+    floor_slack: Number = Field(description="Total shortfall below floors in the fractional target; above 0: a defect.")
     target_envy_slack: Number = Field(description="Total envy in the fractional target; above 0: a defect.")
     throughput: Number = Field(description="Throughput of the plan, throughput units.")
     upper_bound: Number | None = Field(
@@ -76,7 +69,5 @@ class Certificate(WireModel):
     equal_split: Number | None = Field(
         default=None, description="Throughput if every type were split by entitlement; unset: not computed."
     )
-    max_min: Number | None = Field(
-        default=None, description="Throughput under max_min fairness; unset: not computed."
-    )
+    max_min: Number | None = Field(default=None, description="Throughput under max_min fairness; unset: not computed.")
     verified: Flag = Field(description="Whether the independent checker passed the plan.")

@@ -73,9 +73,7 @@ def draft_errors(draft: Draft) -> tuple[FieldError, ...]:
 def _type_errors(nodes: Iterable[tuple[int, Node]], types: set[str]) -> list[FieldError]:
     """Name every node whose type is not in the list of types."""
     return [
-        FieldError(
-            f"/nodes/{i}/gpu_type", f"node {node.name!r} has gpu_type {node.gpu_type!r}, not in gpu_types."
-        )
+        FieldError(f"/nodes/{i}/gpu_type", f"node {node.name!r} has gpu_type {node.gpu_type!r}, not in gpu_types.")
         for i, node in nodes
         if node.gpu_type not in types
     ]

@@ -29,8 +29,7 @@ class ClusterState(WireModel):
     groups: tuple[Group, ...] = Field(description="The organisation tree, any depth, in any order.")
     usage: tuple[Usage, ...] | None = Field(
         default=None,
-        description="What each group used inside the window; unset: the service uses its ledger, the "
-        "library takes 0.",
+        description="What each group used inside the window; unset: the service uses its ledger, the library takes 0.",
     )
     jobs: tuple[Job, ...] = Field(description="All jobs that wait, run or are on their way out.")
 

@@ -13,8 +13,7 @@ class Group(WireModel):
     id: Id = Field(description="Unique id of the group.")
     parent: Id | None = Field(default=None, description="Id of the group above it; unset: at the top.")
     share: Amount = Field(
-        description="Weight among its siblings, 0 or more; 0: gets only what no sibling wants, as "
-        "unallocated use."
+        description="Weight among its siblings, 0 or more; 0: gets only what no sibling wants, as unallocated use."
     )
     guaranteed_gpus: TotalGpus | None = Field(
         default=None, description="GPUs it is owed first whenever it wants them; unset: none."
@@ -28,6 +27,4 @@ class Usage(WireModel):
     """What a group used inside the window."""
 
     group: Id = Field(description="Id of the group.")
-    charged_gpu_hours: Amount = Field(
-        description="Charged GPU-hours inside the window, own use only: parents sum."
-    )
+    charged_gpu_hours: Amount = Field(description="Charged GPU-hours inside the window, own use only: parents sum.")

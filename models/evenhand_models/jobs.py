@@ -26,9 +26,7 @@ from evenhand_models.quantities import (
 
 def _by_node(placement: tuple[Placement, ...]) -> tuple[Placement, ...]:
     """Put a placement in the order of its nodes."""
-    return (
-        placement if len(placement) < 2 else tuple(sorted(placement, key=lambda part: (part.node, part.gpus)))
-    )
+    return placement if len(placement) < 2 else tuple(sorted(placement, key=lambda part: (part.node, part.gpus)))
 
 
 Placements = Annotated[tuple[Placement, ...], AfterValidator(_by_node)]
@@ -69,15 +67,12 @@ class Job(WireModel):
     """
 
     id: Id = Field(description="Unique id of the job.")
-    group: Id = Field(
-        description="Group it belongs to; one that is not in the tree makes the job infeasible."
-    )
+    group: Id = Field(description="Group it belongs to; one that is not in the tree makes the job infeasible.")
     user: Id | None = Field(default=None, description="Who submitted it; unset: unknown.")
     gpus: GangSize = Field(description="Size of the gang in GPUs, all or nothing.")
     min_gpus: GangSize | None = Field(
         default=None,
-        description="Makes the job elastic: it may run on min_gpus to gpus GPUs, in whole workers; unset: "
-        "rigid.",
+        description="Makes the job elastic: it may run on min_gpus to gpus GPUs, in whole workers; unset: rigid.",
     )
     worker_gpus: GangSize | None = Field(
         default=None,
@@ -143,9 +138,7 @@ def job_errors(job: Job) -> list[FieldError]:
         if job.placement:
             errors.append(FieldError("/placement", f"job {job.id!r} is pending and cannot hold a placement."))
         if job.started_at is not None:
-            errors.append(
-                FieldError("/started_at", f"job {job.id!r} is pending and cannot have a started_at.")
-            )
+            errors.append(FieldError("/started_at", f"job {job.id!r} is pending and cannot have a started_at."))
         return errors
     if job.started_at is None:
         errors.append(FieldError("/started_at", f"job {job.id!r} is {job.state} and needs a started_at."))
@@ -160,9 +153,7 @@ def _gang_errors(job: Job) -> list[FieldError]:
     """Check min_gpus, worker_gpus and gpus_per_node against gpus and each other."""
     errors = []
     if job.min_gpus is not None and job.min_gpus > job.gpus:
-        errors.append(
-            FieldError("/min_gpus", f"job {job.id!r} has min_gpus {job.min_gpus} above its gpus {job.gpus}.")
-        )
+        errors.append(FieldError("/min_gpus", f"job {job.id!r} has min_gpus {job.min_gpus} above its gpus {job.gpus}."))
     if job.worker_gpus is not None and job.gpus_per_node is not None:
         message = f"job {job.id!r} has both worker_gpus and gpus_per_node; at most one of them may be set."
         return [*errors, FieldError("/gpus_per_node", message)]

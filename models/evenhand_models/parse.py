@@ -221,9 +221,7 @@ def _cross_errors(state: object, cap: int | None) -> tuple[FieldError, ...]:
                 unsure.add(name)
         return kept
 
-    clock = _salvaged(
-        {"now": state.get("now"), "gpu_types": [], "nodes": [], "groups": [], "jobs": []}, ClusterState
-    )
+    clock = _salvaged({"now": state.get("now"), "gpu_types": [], "nodes": [], "groups": [], "jobs": []}, ClusterState)
     draft = Draft(
         now=None if clock is None else clock.now,
         gpu_types=entries("gpu_types", GpuType, "name"),

@@ -90,9 +90,7 @@ class GroupReport(WireModel):
 
     group: Id = Field(description="Id of the group.")
     share: Number = Field(description="Its weight among its siblings.")
-    usage_gpu_hours: Number = Field(
-        description="Charged GPU-hours in the window, all groups below it included."
-    )
+    usage_gpu_hours: Number = Field(description="Charged GPU-hours in the window, all groups below it included.")
     demand_gpus: Number = Field(description="What its jobs could hold, in charged GPUs.")
     entitled_gpus: Number = Field(description="What it is owed this round, in charged GPUs.")
     target: GpusByType = Field(default_factory=dict, description="The fair fractional target: GPUs by type.")
@@ -162,13 +160,13 @@ class Plan(WireModel):
     calendar: Annotated[tuple[CalendarEntry, ...], _ordered(lambda item: item.job)] = Field(
         default=(), description="One for every large gang that waits, by job id."
     )
-    unlocks: Annotated[tuple[Unlock, ...], _ordered(lambda item: (item.at, item.gpu_type, item.gpus))] = (
-        Field(default=(), description="When how many GPUs come out of protection, by time.")
+    unlocks: Annotated[tuple[Unlock, ...], _ordered(lambda item: (item.at, item.gpu_type, item.gpus))] = Field(
+        default=(), description="When how many GPUs come out of protection, by time."
     )
     solver: SolverReport = Field(description="Timings, sizes, versions and hashes.")
-    warnings: Annotated[
-        tuple[PlanWarning, ...], _ordered(lambda item: (item.code, item.refs, item.message))
-    ] = Field(default=(), description="What was odd in the input and how it was read.")
+    warnings: Annotated[tuple[PlanWarning, ...], _ordered(lambda item: (item.code, item.refs, item.message))] = Field(
+        default=(), description="What was odd in the input and how it was read."
+    )
 
     def to_json_bytes(self) -> bytes:
         """Return the plan as UTF-8 JSON, compact, fields in one fixed order: equal plans, equal bytes."""

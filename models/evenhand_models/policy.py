@@ -47,8 +47,7 @@ class Policy(WireModel):
     )
     half_life_s: PositiveSeconds | None = Field(
         default=None,
-        description="Half-life in seconds of exponential decay of usage, in place of the window; unset: "
-        "no decay.",
+        description="Half-life in seconds of exponential decay of usage, in place of the window; unset: no decay.",
     )
     horizon_s: PositiveSeconds = Field(
         default=604_800,

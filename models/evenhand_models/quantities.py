@@ -66,9 +66,7 @@ def _read_instant(value: object) -> datetime:
     """Read an RFC 3339 stamp or an aware datetime into UTC."""
     if isinstance(value, str):
         if _is_instant(value) is None:
-            raise ValueError(
-                "must be an RFC 3339 instant from 1970 to 2199 with an offset, like 2026-11-01T00:00:00Z"
-            )
+            raise ValueError("must be an RFC 3339 instant from 1970 to 2199 with an offset, like 2026-11-01T00:00:00Z")
         try:
             return datetime.fromisoformat(value.upper()).astimezone(UTC)
         except ValueError as reason:

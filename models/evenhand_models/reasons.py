@@ -107,9 +107,7 @@ class Reason(WireModel):
 
     code: ReasonCode = Field(description="The cause, from a closed list.")
     message: Text = Field(description="One sentence with the ids and numbers.")
-    refs: tuple[Id, ...] = Field(
-        default=(), description="Ids of the jobs, groups and nodes the sentence names."
-    )
+    refs: tuple[Id, ...] = Field(default=(), description="Ids of the jobs, groups and nodes the sentence names.")
     earliest_start_at: Instant | None = Field(
         default=None, description="When this cause ends, as far as it can be known; unset: unknown."
     )
@@ -160,6 +158,4 @@ class PlanWarning(WireModel):
 
     code: WarningCode = Field(description="What was odd, from a closed list.")
     message: Text = Field(description="One sentence with the ids and numbers.")
-    refs: tuple[Id, ...] = Field(
-        default=(), description="Ids of the jobs, groups and nodes the sentence names."
-    )
+    refs: tuple[Id, ...] = Field(default=(), description="Ids of the jobs, groups and nodes the sentence names.")

@@ -39,9 +39,7 @@ def structure_errors(groups: Sequence[tuple[int, Group]], known: set[str] | None
         The ids a parent may have; None: not all are known, parents are not judged.
     """
     errors = [
-        FieldError(
-            f"/groups/{i}/parent", f"group {group.id!r} has parent {group.parent!r}, which is no group."
-        )
+        FieldError(f"/groups/{i}/parent", f"group {group.id!r} has parent {group.parent!r}, which is no group.")
         for i, group in groups
         if known is not None and group.parent is not None and group.parent not in known
     ]
@@ -90,9 +88,7 @@ def check_tree(groups: Sequence[Group], nodes: Iterable[Node]) -> tuple[FieldErr
         reported alone, numbers are looked at once the shape is sound.
     """
     ids = [(i, group.id) for i, group in enumerate(groups)]
-    shape = duplicate_errors("groups", "id", ids) + structure_errors(
-        list(enumerate(groups)), {g.id for g in groups}
-    )
+    shape = duplicate_errors("groups", "id", ids) + structure_errors(list(enumerate(groups)), {g.id for g in groups})
     if shape:
         return tuple(shape)
     parent = {group.id: group.parent for group in groups}

@@ -44,8 +44,7 @@ def test_flows_through_cuts_and_through_networkx_agree(monkeypatch):
     for _ in range(100):
         capacity = {kind: rng.randint(0, 12) for kind in kinds}
         demands = {
-            tuple(sorted(rng.sample(kinds, rng.randint(1, 4)))): rng.randint(0, 20)
-            for _ in range(rng.randint(0, 6))
+            tuple(sorted(rng.sample(kinds, rng.randint(1, 4)))): rng.randint(0, 20) for _ in range(rng.randint(0, 6))
         }
         by_cuts = largest_flow(demands, capacity)
         with monkeypatch.context() as patch:

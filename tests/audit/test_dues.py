@@ -68,9 +68,7 @@ def test_case_23_only_who_can_use_a_type_shares_it():
 
 
 def test_case_15_small_usage_ranks():
-    given = state(
-        [node("n", 8)], [group("A", 1), group("B", 99)], ones("A", 8) + ones("B", 8), {"A": 1 / 3600}
-    )
+    given = state([node("n", 8)], [group("A", 1), group("B", 99)], ones("A", 8) + ones("B", 8), {"A": 1 / 3600})
     due = owed(given)
     assert due.usage["A"] > 0
     assert due.standing == {"B": 1, "A": 2}
@@ -194,9 +192,7 @@ def test_a_gang_nobody_covers_is_owed_by_the_cluster():
 def test_the_first_owed_gang_goes_by_priority_then_age_then_id():
     def first(**later):
         jobs = [job("m", "A", 6, submitted_at=at(-9)), job("z", "A", 6, **{"submitted_at": at(-9), **later})]
-        return owed(
-            state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)])
-        ).owed
+        return owed(state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)])).owed
 
     assert first() == ("m",)
     assert first(priority=1) == ("z",)

@@ -97,9 +97,7 @@ WIRE = {
         "protection_ok": True,
         "gangs_ok": True,
         "max_envy": 4.6 / 3.5,
-        "envy": [
-            {"group": "blue", "envied": "red", "envy": 4.6 / 3.5, "forced_by_pins": 1.0, "ours": 1.1 / 3.5}
-        ],
+        "envy": [{"group": "blue", "envied": "red", "envy": 4.6 / 3.5, "forced_by_pins": 1.0, "ours": 1.1 / 3.5}],
         "floor_slack": 0.0,
         "target_envy_slack": 0.0,
         "throughput": 5.0,
@@ -184,9 +182,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "rule"), FAULTS, ids=[f"{path} {rule}" for path, _, rule in FAULTS]
-)
+@pytest.mark.parametrize(("path", "value", "rule"), FAULTS, ids=[f"{path} {rule}" for path, _, rule in FAULTS])
 def test_one_wrong_number_is_found(path, value, rule):
     assert rule in rules(changed(PLAN, path, value))
 

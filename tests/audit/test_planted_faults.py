@@ -166,9 +166,7 @@ def resize(where, protected=None):
     ],
 )
 def test_g4_resizes(where, rules):
-    given = state(
-        [node("n", 4), node("m", 4)], [group("A")], [running("e", "A", {"n": 2}, min_gpus=1, gpus=4)]
-    )
+    given = state([node("n", 4), node("m", 4)], [group("A")], [running("e", "A", {"n": 2}, min_gpus=1, gpus=4)])
     assert verdict(given, [resize(where)]) == rules
 
 
@@ -280,14 +278,12 @@ LIMITED = [group("top", max_gpus=4), group("A", 1, "top"), group("B", 1, "top", 
 
 
 def test_l1_limits_hold_on_every_level():
-    given = state(
-        [node("n", 8)], LIMITED, [job("a", "A", 2), job("b", "B", 2), job("x", "B", 2), job("c", "C", 4)]
-    )
+    given = state([node("n", 8)], LIMITED, [job("a", "A", 2), job("b", "B", 2), job("x", "B", 2), job("c", "C", 4)])
     base = [start("c", {"n": 4})]
     assert verdict(given, [*base, start("a", {"n": 2}), start("b", {"n": 2}), answer("x", "wait")]) == set()
-    assert verdict(
-        given, [start("a", {"n": 2}), start("b", {"n": 2}), start("x", {"n": 2}), answer("c", "wait")]
-    ) == {"L1"}
+    assert verdict(given, [start("a", {"n": 2}), start("b", {"n": 2}), start("x", {"n": 2}), answer("c", "wait")]) == {
+        "L1"
+    }
     assert verdict(given, [*base, answer("a", "wait"), start("b", {"n": 2}), start("x", {"n": 2})]) == {"L1"}
 
 

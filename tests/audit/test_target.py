@@ -30,10 +30,7 @@ def faults(given, bundle, **policy):
 
 
 def bundles(a, b, c):
-    return {
-        name: dict(zip(("h100", "a100"), held, strict=True))
-        for name, held in zip("ABC", (a, b, c), strict=True)
-    }
+    return {name: dict(zip(("h100", "a100"), held, strict=True)) for name, held in zip("ABC", (a, b, c), strict=True)}
 
 
 def test_values_floors_and_prices():

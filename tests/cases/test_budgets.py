@@ -243,14 +243,9 @@ def test_case_18_the_zone_an_instant_is_written_in_changes_no_byte() -> None:
     bodies = [in_zone(state, hours) for hours in (0, 9, -7)]
     assert b"T21:00:00+09:00" in bodies[1]
     assert b"T05:00:00-07:00" in bodies[2]
-    answers = {
-        canonical_bytes(solve(parse_request(body).state).model_copy(update={"solver": None}))
-        for body in bodies
-    }
+    answers = {canonical_bytes(solve(parse_request(body).state).model_copy(update={"solver": None})) for body in bodies}
     assert len(answers) == 1
-    hashes = {
-        (plan.solver.state_hash, plan.solver.plan_hash) for plan in (solve(parse_state(b)) for b in bodies)
-    }
+    hashes = {(plan.solver.state_hash, plan.solver.plan_hash) for plan in (solve(parse_state(b)) for b in bodies)}
     assert len(hashes) == 1
 
 
@@ -281,9 +276,7 @@ BOTH = {"T4": 1.0, "A100": 8.0}
 def two_types() -> ClusterState:
     """Case 20: A holds 20 T4 and B 16 of 20 A100, all protected; both want more of either."""
     on = nodes("5x4 T4, 5x4 A100")
-    held = ones_on(on[:5], "a", "A", 20, ran=10, speedup=BOTH) + ones_on(
-        on[5:], "b", "B", 16, ran=10, speedup=BOTH
-    )
+    held = ones_on(on[:5], "a", "A", 20, ran=10, speedup=BOTH) + ones_on(on[5:], "b", "B", 16, ran=10, speedup=BOTH)
     more = ones("x", "A", 10, speedup=BOTH) + ones("y", "B", 10, speedup=BOTH, submitted_at=after(-20))
     return cluster(on, EVEN, held + more, rates=RATES)
 

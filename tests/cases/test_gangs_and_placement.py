@@ -143,9 +143,7 @@ def fragments(lost_min: dict[str, float], **fours: float) -> ClusterState:
     for node, sizes in pieces.items():
         for size in sizes:
             name = f"{node}x{size}"
-            more = (
-                {"ran": 10 * size} if size == 4 else {"ran": 300, "checkpointed_at": after(-lost_min[name])}
-            )
+            more = {"ran": 10 * size} if size == 4 else {"ran": 300, "checkpointed_at": after(-lost_min[name])}
             jobs.append(job(name, "A", size, on={node: size}, **(more | fours)))
     return cluster("3x8 H100", {"A": 1}, jobs)
 

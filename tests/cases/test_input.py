@@ -164,8 +164,7 @@ def test_case_33_capacity_and_entitlement_of_as_many_gpus_sum_exactly(
     # What a million nodes of 8 hold, and more, in fewer and larger nodes; a job for each of them.
     types = [f"t{k}" for k in range(kinds)]
     hardware = [
-        Node(name=f"n{i:04}", gpu_type=types[i % kinds], gpus=gpus, labels={"at": str(i)})
-        for i in range(count)
+        Node(name=f"n{i:04}", gpu_type=types[i % kinds], gpus=gpus, labels={"at": str(i)}) for i in range(count)
     ]
     jobs = [
         job(f"j{i:04}", "AB"[i % 2], gpus, speedup=dict.fromkeys(types, 1.0), requires={"at": str(i)})
@@ -279,9 +278,7 @@ def test_case_34_a_limit_below_the_guarantee_cuts_it_with_a_warning() -> None:
 
 
 def test_case_35_two_jobs_of_one_name_are_refused_naming_it() -> None:
-    (error,) = refusals(
-        cluster("2x8 H100", EVEN), jobs=[json.loads(job("j1", g, 8).model_dump_json()) for g in "AB"]
-    )
+    (error,) = refusals(cluster("2x8 H100", EVEN), jobs=[json.loads(job("j1", g, 8).model_dump_json()) for g in "AB"])
     assert error.pointer == "/state/jobs/1/id"
     assert "'j1'" in error.message
     with pytest.raises(InvalidInput, match="'j1'"):

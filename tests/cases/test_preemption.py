@@ -282,8 +282,6 @@ def test_case_05_with_50_past_their_contract_50_start_and_ten_wait_for_the_first
     for name in waiting:
         assert of(plan, name).earliest_start_at == after(10)
         found = why(plan, name, "protected_work")
-        assert found.message.startswith(
-            "50 protected jobs hold 50 H100 on nodes it could use: a050, a051, a052"
-        )
+        assert found.message.startswith("50 protected jobs hold 50 H100 on nodes it could use: a050, a051, a052")
         assert "the first until 2026-11-01T12:10:00Z" in found.message
         assert found.refs == tuple(f"a{i:03}" for i in range(50, 60))

@@ -58,9 +58,7 @@ def job(
             "placement": tuple(Placement(node=n, gpus=g) for n, g in on.items()),
         }
     resumable = fields.pop("resumable", True)
-    return Job(
-        id=id, group=group, gpus=gpus, contract=Contract(min_runtime_s=c * 60, resumable=resumable), **fields
-    )
+    return Job(id=id, group=group, gpus=gpus, contract=Contract(min_runtime_s=c * 60, resumable=resumable), **fields)
 
 
 def cluster(

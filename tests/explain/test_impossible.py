@@ -67,11 +67,7 @@ def test_a_rack_too_small_says_what_one_rack_holds() -> None:
     on = [*nodes(1, labels={"rack": "r1"}), *nodes(1, first=2, labels={"rack": "r2"})]
     told = Told(cluster(on, {"A": 1}, [job("p", "A", 16, same="rack")]))
     assert told.codes("p") == ["same_unmatched"]
-    assert (
-        told.of("p")
-        .reasons[0]
-        .message.endswith("share one value of rack; the largest size that would do is 8.")
-    )
+    assert told.of("p").reasons[0].message.endswith("share one value of rack; the largest size that would do is 8.")
 
 
 def test_an_unknown_group_is_no_id_to_refer_to() -> None:
@@ -84,8 +80,6 @@ def test_an_unknown_group_is_no_id_to_refer_to() -> None:
 
 def test_case_2_a_type_that_is_nowhere_preempts_nobody_and_says_so() -> None:
     held = [job(f"x{i}", "B", 1, on={"n1": 1}, ran=90) for i in range(8)]
-    told = Told(
-        cluster(nodes(1), {"A": 1, "B": 1}, [*held, job("p", "A", 1, speedup={"t4": 1.0})], used={"B": 9})
-    )
+    told = Told(cluster(nodes(1), {"A": 1, "B": 1}, [*held, job("p", "A", 1, speedup={"t4": 1.0})], used={"B": 9}))
     assert told.codes("p") == ["no_such_type"]
     assert {c for x in held for c in told.codes(x.id)} == {"best_use"}

@@ -90,8 +90,7 @@ def test_case_12_without_a_spare_it_is_requeued_whole() -> None:
     told = Told(cluster(on, {"A": 1}, [g]))
     assert told.codes("g") == ["node_loss"]
     assert (
-        told.of("g").reasons[0].message
-        == "Node n3 is down, and there is no place for its 64 GPUs now: it is requeued."
+        told.of("g").reasons[0].message == "Node n3 is down, and there is no place for its 64 GPUs now: it is requeued."
     )
 
 
@@ -111,8 +110,7 @@ def test_spare_and_guaranteed_starts_say_the_numbers() -> None:
     told = Told(cluster([*nodes(2), *nodes(1, gpu_type="t4", first=3)], groups, jobs))
     assert told.codes("b") == ["guaranteed"]
     assert (
-        "the guarantee of group B covers 4 charged GPUs, of which 4 are held with it"
-        in told.of("b").reasons[0].message
+        "the guarantee of group B covers 4 charged GPUs, of which 4 are held with it" in told.of("b").reasons[0].message
     )
     assert told.codes("c") == ["entitled"]
     over = Told(cluster(nodes(2), {"A": 1, "B": 1}, [job("a", "A", 8), job("x", "A", 4), job("b", "B", 12)]))
@@ -144,10 +142,7 @@ def test_a_move_within_a_type_names_who_gets_the_place() -> None:
         {"m": moved(Move.MIGRATE, n2=1), "p": start(n1=8)},
     )
     assert told.codes("m") == ["defragment"]
-    assert (
-        told.of("m").reasons[0].message
-        == "Moves from node n1 to 1 h100 GPU on node n2 so that job p fits there."
-    )
+    assert told.of("m").reasons[0].message == "Moves from node n1 to 1 h100 GPU on node n2 so that job p fits there."
 
 
 def test_elastic_jobs_say_from_to_and_for_whom() -> None:
@@ -157,19 +152,11 @@ def test_elastic_jobs_say_from_to_and_for_whom() -> None:
         {"e": moved(Move.RESIZE, n1=4), "p": start(n1=4)},
     )
     assert shrunk.codes("e") == ["shrunk"]
-    assert (
-        shrunk.of("e")
-        .reasons[0]
-        .message.startswith("Shrinks from 8 to 4 h100 GPUs so that job p gets the rest")
-    )
+    assert shrunk.of("e").reasons[0].message.startswith("Shrinks from 8 to 4 h100 GPUs so that job p gets the rest")
     small = job("e", "A", 8, min_gpus=4, on={"n1": 4}, ran=10)
     grown = Told(cluster(nodes(1), {"A": 1}, [small]), {"e": moved(Move.RESIZE, n1=8)})
     assert grown.codes("e") == ["grown"]
-    assert (
-        grown.of("e")
-        .reasons[0]
-        .message.startswith("Grows from 4 to 8 h100 GPUs of the 8 it wants; group A holds 8")
-    )
+    assert grown.of("e").reasons[0].message.startswith("Grows from 4 to 8 h100 GPUs of the 8 it wants; group A holds 8")
 
 
 def test_a_lowered_limit_is_named() -> None:

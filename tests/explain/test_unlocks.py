@@ -26,6 +26,4 @@ def test_gpus_are_summed_by_type_and_instant_with_what_starts_now() -> None:
 def test_what_a_protected_job_grows_by_is_not_protected() -> None:
     small = job("e", "A", 8, min_gpus=4, on={"n1": 4}, ran=10)
     told = Told(cluster(nodes(1), {"A": 1}, [small]), {"e": moved(Move.RESIZE, n1=8)})
-    assert [(u.gpus, u.at - NOW) for u in unlocks(told.snapshot, told.outcome)] == [
-        (4, timedelta(minutes=50))
-    ]
+    assert [(u.gpus, u.at - NOW) for u in unlocks(told.snapshot, told.outcome)] == [(4, timedelta(minutes=50))]

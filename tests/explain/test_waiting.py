@@ -57,9 +57,7 @@ def test_case_4_a_reserved_gang_names_the_jobs_that_end() -> None:
     assert "restart cost of 300 s" in found.message
     assert "b0 at 2026-11-01T13:02:00Z" in found.message
     assert told.of("a0").earliest_start_at == soon
-    assert (told.of("a0").cheapest_change or "").startswith(
-        "wait until 2026-11-01T13:02:00Z, when jobs b0, b1"
-    )
+    assert (told.of("a0").cheapest_change or "").startswith("wait until 2026-11-01T13:02:00Z, when jobs b0, b1")
 
 
 def test_case_5_those_left_over_name_the_protected_jobs_and_the_first_end() -> None:
@@ -76,13 +74,10 @@ def test_case_5_those_left_over_name_the_protected_jobs_and_the_first_end() -> N
     assert found.refs == tuple(f"a{i}" for i in range(49, 39, -1))
     assert waiting.earliest_start_at == NOW + timedelta(minutes=11)
     assert waiting.cheapest_change == (
-        "wait for the protection of a49 to end at 2026-11-01T13:11:00Z, unless a job ahead of it takes "
-        "the GPUs"
+        "wait for the protection of a49 to end at 2026-11-01T13:11:00Z, unless a job ahead of it takes the GPUs"
     )
     ahead = told.reason("b59", "priority")
-    assert ahead.message.startswith(
-        "59 jobs of group B come first by priority, then age (50 running, 9 waiting): b00"
-    )
+    assert ahead.message.startswith("59 jobs of group B come first by priority, then age (50 running, 9 waiting): b00")
     assert ahead.refs == (*(f"b{i:02}" for i in range(10)), "B")
 
 
@@ -152,9 +147,7 @@ def test_unallocated_work_may_hope_for_an_expected_end() -> None:
     end = NOW + timedelta(minutes=15)
     jobs = [job("a", "A", 8, c=0), job("b", "A", 8, on={"n1": 8}, ran=90, expected_end_at=end)]
     told = Told(cluster(nodes(1), {"A": 1}, jobs))
-    assert told.reason("a", "lower_rank").message.startswith(
-        "Unallocated work (min_runtime_s 0) comes after allocated"
-    )
+    assert told.reason("a", "lower_rank").message.startswith("Unallocated work (min_runtime_s 0) comes after allocated")
     assert told.of("a").earliest_start_at == end
 
 

@@ -25,9 +25,7 @@ NOT_JSON = [
 
 
 @pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(
-    ("body", "said"), NOT_JSON, ids=[said + str(i) for i, (_, said) in enumerate(NOT_JSON)]
-)
+@pytest.mark.parametrize(("body", "said"), NOT_JSON, ids=[said + str(i) for i, (_, said) in enumerate(NOT_JSON)])
 def test_bytes_that_are_not_strict_json_are_refused_as_a_whole(reader, body, said):
     with pytest.raises(InvalidInput) as refused:
         reader(body)
@@ -41,9 +39,7 @@ def test_bytes_that_are_not_strict_json_are_refused_as_a_whole(reader, body, sai
 def test_json_that_is_no_object_is_refused_as_a_whole(reader, body):
     with pytest.raises(InvalidInput) as refused:
         reader(body)
-    assert [(error.pointer, "should be an object" in error.message) for error in refused.value.errors] == [
-        ("", True)
-    ]
+    assert [(error.pointer, "should be an object" in error.message) for error in refused.value.errors] == [("", True)]
 
 
 @pytest.mark.parametrize("was_on", [True, False])

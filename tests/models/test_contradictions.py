@@ -64,9 +64,7 @@ def test_a_node_of_an_unknown_type_is_refused_naming_it(sound, errors_of):
     assert "'tpu'" in errors_of(sound)["/state/nodes/2/gpu_type"]
 
 
-@pytest.mark.parametrize(
-    ("broken", "foreign", "refused"), [(8, 0, False), (0, 8, False), (5, 4, True), (9, 0, True)]
-)
+@pytest.mark.parametrize(("broken", "foreign", "refused"), [(8, 0, False), (0, 8, False), (5, 4, True), (9, 0, True)])
 def test_broken_and_foreign_gpus_may_fill_a_node_and_not_more(sound, errors_of, broken, foreign, refused):
     sound["state"]["nodes"][0] |= {"unavailable_gpus": broken, "foreign_gpus": foreign}
     assert list(errors_of(sound)) == (["/state/nodes/0/gpus"] if refused else [])
@@ -74,9 +72,7 @@ def test_broken_and_foreign_gpus_may_fill_a_node_and_not_more(sound, errors_of, 
 
 @pytest.mark.parametrize("status", ["up", "cordoned", "down"])
 @pytest.mark.parametrize("state", ["running", "terminating"])
-def test_more_gpus_placed_on_a_node_than_it_has_is_refused_with_all_ids_and_numbers(
-    sound, errors_of, status, state
-):
+def test_more_gpus_placed_on_a_node_than_it_has_is_refused_with_all_ids_and_numbers(sound, errors_of, status, state):
     sound["state"]["nodes"][0]["status"] = status
     other = sound["state"]["jobs"][1] | {"id": "other", "gpus": 1, "placement": [{"node": "n0", "gpus": 1}]}
     sound["state"]["jobs"].append(other | {"state": state})
@@ -104,9 +100,7 @@ def test_a_job_placed_on_nodes_of_two_types_is_refused_naming_both(sound, errors
 
 
 @pytest.mark.parametrize("field", ["started_at", "checkpointed_at", "submitted_at"])
-def test_an_instant_of_a_job_ten_minutes_ahead_is_refused_and_five_seconds_ahead_is_not(
-    sound, errors_of, field
-):
+def test_an_instant_of_a_job_ten_minutes_ahead_is_refused_and_five_seconds_ahead_is_not(sound, errors_of, field):
     job = sound["state"]["jobs"][1]
     job[field] = "2026-11-01T12:10:00Z"
     found = errors_of(sound)
@@ -162,9 +156,7 @@ RUN = {"state": "running", "started_at": "2026-11-01T12:00:00Z"}
         ({"min_gpus": 9, "state": "running"}, {"/min_gpus", "/started_at", "/placement"}),
     ],
 )
-def test_a_job_whose_fields_contradict_each_other_is_refused_alone_and_in_a_request(
-    sound, errors_of, fields, pointers
-):
+def test_a_job_whose_fields_contradict_each_other_is_refused_alone_and_in_a_request(sound, errors_of, fields, pointers):
     with pytest.raises(InvalidInput) as refused:
         Job.model_validate(JOB | fields)
     assert {error.pointer for error in refused.value.errors} == pointers
@@ -246,9 +238,7 @@ def test_check_state_holds_pending_contracts_against_a_policy(sound):
     short = Policy(max_protection_s=0)
     assert check_state(state, short) == ()
     longer = state.model_copy(
-        update={
-            "jobs": (state.jobs[0].model_copy(update={"contract": state.jobs[1].contract}), state.jobs[1])
-        }
+        update={"jobs": (state.jobs[0].model_copy(update={"contract": state.jobs[1].contract}), state.jobs[1])}
     )
     assert [error.pointer for error in check_state(longer, short)] == ["/jobs/0/contract/min_runtime_s"]
 

@@ -170,14 +170,11 @@ def requests(draw):
     types = draw(st.lists(NAMES, min_size=1, max_size=3, unique=True))
     names = draw(st.lists(NAMES, max_size=5, unique=True))
     nodes = [
-        {"name": name, "gpu_type": draw(st.sampled_from(types)), "gpus": draw(st.integers(4, 16))}
-        for name in names
+        {"name": name, "gpu_type": draw(st.sampled_from(types)), "gpus": draw(st.integers(4, 16))} for name in names
     ]
     for node in nodes:
         node["unavailable_gpus"] = draw(st.integers(0, 2))
-        node["labels"] = draw(
-            st.dictionaries(NAMES, st.text(st.characters(categories=["L"]), max_size=3), max_size=2)
-        )
+        node["labels"] = draw(st.dictionaries(NAMES, st.text(st.characters(categories=["L"]), max_size=3), max_size=2))
     ids = draw(st.lists(NAMES, min_size=1, max_size=5, unique=True))
     groups = [
         {"id": name, "parent": draw(st.sampled_from([None, *ids[:i]])), "share": draw(st.floats(0, 1e12))}
@@ -209,8 +206,7 @@ def requests(draw):
         "jobs": jobs,
     }
     policy = draw(
-        st.none()
-        | st.fixed_dictionaries({}, optional={"window_s": st.integers(1, 10**6), "seed": st.integers(0, 9)})
+        st.none() | st.fixed_dictionaries({}, optional={"window_s": st.integers(1, 10**6), "seed": st.integers(0, 9)})
     )
     return {"state": state, "policy": policy}
 

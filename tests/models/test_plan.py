@@ -52,9 +52,7 @@ def plan(**fields):
         "now": NOW,
         "policy": Policy(),
         "assignments": [
-            Assignment(
-                job="j2", action="keep", gpus=8, gpu_type="h100", protected_until_at=NOW + timedelta(hours=1)
-            ),
+            Assignment(job="j2", action="keep", gpus=8, gpu_type="h100", protected_until_at=NOW + timedelta(hours=1)),
             Assignment(job="j1", action="wait", reasons=[wait], earliest_start_at=NOW + timedelta(hours=1)),
         ],
         "groups": [
@@ -73,9 +71,7 @@ def plan(**fields):
         "certificate": certificate(),
         "calendar": [CalendarEntry(job="j1", latest_start_at=NOW + timedelta(hours=1), nodes=("n0",))],
         "unlocks": [Unlock(gpu_type="h100", at=NOW + timedelta(hours=h), gpus=8) for h in (2, 1)],
-        "solver": SolverReport(
-            engine_version="0.1.0", state_hash="00", stages_ms={"solve": 1.5, "place": 0.5}
-        ),
+        "solver": SolverReport(engine_version="0.1.0", state_hash="00", stages_ms={"solve": 1.5, "place": 0.5}),
         "warnings": [PlanWarning(code=code, message="m") for code in ("zero_shares", "node_gone")],
     }
     return Plan(**given | fields)
@@ -90,10 +86,7 @@ def test_a_plan_comes_back_equal_after_being_written():
 def test_lists_given_in_any_order_make_the_same_plan():
     first = plan()
     turned = plan(
-        **{
-            name: getattr(first, name)[::-1]
-            for name in ("assignments", "groups", "calendar", "unlocks", "warnings")
-        }
+        **{name: getattr(first, name)[::-1] for name in ("assignments", "groups", "calendar", "unlocks", "warnings")}
     )
     assert turned.to_json_bytes() == first.to_json_bytes()
     assert [item.job for item in turned.assignments] == ["j1", "j2"]

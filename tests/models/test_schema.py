@@ -57,9 +57,7 @@ def test_descriptions_hold_nothing_that_concerns_only_python():
 
 def test_every_object_refuses_unknown_fields():
     assert all(
-        model.get("additionalProperties") is False
-        for model in SCHEMA["$defs"].values()
-        if "properties" in model
+        model.get("additionalProperties") is False for model in SCHEMA["$defs"].values() if "properties" in model
     )
 
 
@@ -69,20 +67,14 @@ def test_a_sound_request_is_valid_by_the_schema(sound):
 
 @pytest.mark.parametrize(
     ("path", "value"),
-    [
-        (("jobs", 0, "gpus"), value)
-        for value in (-1, 0, 0.5, 1e308, 2**63, True, "8", None, 4.0, 10**6, 10**6 + 1)
-    ]
+    [(("jobs", 0, "gpus"), value) for value in (-1, 0, 0.5, 1e308, 2**63, True, "8", None, 4.0, 10**6, 10**6 + 1)]
     + [
         (("jobs", 0, "speedup"), value)
         for value in ({}, {"": 1}, {"a\tb": 1}, {"h100": -1}, {"h100": 0}, {"h100": 1e31}, [])
     ]
     + [(("jobs", 0, "id"), value) for value in ("", "a\tb", "x" * 257, "é", 3)]
     + [(("jobs", 0, "min_gpus"), value) for value in (None, 0, 4)]
-    + [
-        (("nodes", 0, "labels"), value)
-        for value in ({"rack": ""}, {"rack": 1}, {"rack": None}, {"": "x"}, None)
-    ]
+    + [(("nodes", 0, "labels"), value) for value in ({"rack": ""}, {"rack": 1}, {"rack": None}, {"": "x"}, None)]
     + [(("nodes", 0, "status"), value) for value in ("up", "down", "UP", None)]
     + [(("groups", 0, "share"), value) for value in (0, -0.1, 1e12, 1e13, "1")]
     + [(("gpu_types", 0, "charge_rate"), value) for value in (0, 1e-9, 1e6, 1e7)]

@@ -10,9 +10,7 @@ from evenhand_models.errors import InvalidInput
 
 
 @pytest.mark.parametrize("gpus", [-1, 0, 0.5, 2**63, 1e308, 10**400, "8", True, None, [8], {}])
-def test_a_gang_size_that_is_no_whole_number_in_range_is_refused_with_its_pointer_alone(
-    sound, errors_of, gpus
-):
+def test_a_gang_size_that_is_no_whole_number_in_range_is_refused_with_its_pointer_alone(sound, errors_of, gpus):
     sound["state"]["jobs"][1]["gpus"] = gpus
     assert list(errors_of(sound)) == ["/state/jobs/1/gpus"]
 
@@ -132,11 +130,7 @@ def test_a_policy_left_out_or_empty_is_the_documented_defaults():
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *[
-            (field, bad)
-            for field in ("window_s", "horizon_s", "lookahead_s")
-            for bad in (0, -1, "604800", 1.5)
-        ],
+        *[(field, bad) for field in ("window_s", "horizon_s", "lookahead_s") for bad in (0, -1, "604800", 1.5)],
         *[("half_life_s", bad) for bad in (0, -1, "1")],
         *[(field, bad) for field in ("restart_cost_s", "max_protection_s") for bad in (-1, "0", 0.5)],
         *[("time_limit_s", bad) for bad in (0, -0.1, 3600.5, "5", True)],

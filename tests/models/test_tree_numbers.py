@@ -25,9 +25,7 @@ def test_guarantees_that_fit_are_no_error():
 
 
 def test_children_guaranteed_more_than_their_parent_are_refused_with_path_and_numbers():
-    rows = tree(
-        ("org", None, None, None), ("p", "org", 100, None), ("a", "p", 70, None), ("b", "p", 50, None)
-    )
+    rows = tree(("org", None, None, None), ("p", "org", 100, None), ("a", "p", 70, None), ("b", "p", 50, None))
     (message,) = found(rows, 200).values()
     for part in ("'org' > 'p'", "100", "120", "'a' 70", "'b' 50"):
         assert part in message

@@ -27,7 +27,7 @@ class Reader:
         self.nodes = {node.name: node for node in sorted(self.state.nodes, key=lambda node: node.name)}
         self.now = self.state.now.timestamp()
         self.types = sorted(one.name for one in self.state.gpu_types)
-        self.rate = {one.name: round(1000 * one.charge_rate) / 1000 for one in self.state.gpu_types}
+        self.rate = {one.name: max(1, round(1000 * one.charge_rate)) / 1000 for one in self.state.gpu_types}
         self.all_gpus = sum(node.gpus for node in self.state.nodes)
         self._fits: dict[tuple[str, str, int], bool] = {}
 
@@ -181,7 +181,9 @@ class Reader:
             mine = [job.speedup[t] for t in self.fitting[job.id]]
             base = (max if self.policy.throughput_unit == "best" else min)(mine, default=1.0)
             speeds[job.id] = {
-                t: max(1, round(1000 * job.speedup[t] / base)) / 1000 if t in self.fitting[job.id] else 0.0
+                t: max(1, min(1_000_000, round(1000 * job.speedup[t] / base))) / 1000
+                if t in self.fitting[job.id]
+                else 0.0
                 for t in self.types
             }
         return speeds

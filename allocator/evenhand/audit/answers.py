@@ -48,9 +48,7 @@ def _check_action(job: JobReading, answer: Assignment) -> Iterator[Finding]:
         yield Finding("A1", f"job {answer.job!r} is {job.job.state} and cannot {answer.action}.", refs)
     if job.infeasible and answer.action is not Action.INFEASIBLE:
         rule, why = ("S4", "its group is unknown") if job.group is None else ("S5", "it fits no type")
-        yield Finding(
-            rule, f"job {answer.job!r} is answered with {answer.action}, but is infeasible: {why}.", refs
-        )
+        yield Finding(rule, f"job {answer.job!r} is answered with {answer.action}, but is infeasible: {why}.", refs)
     if answer.action is Action.INFEASIBLE and not job.infeasible:
         fits = ", ".join(job.fits)
         yield Finding("S5", f"job {answer.job!r} is answered with infeasible, but fits {fits}.", refs)
@@ -98,9 +96,7 @@ def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
         job = reading.jobs[answer.job]
         refs = (answer.job,)
         if not answer.reasons:
-            yield Finding(
-                "A1", f"job {answer.job!r} is answered with {answer.action} without a reason.", refs
-            )
+            yield Finding("A1", f"job {answer.job!r} is answered with {answer.action} without a reason.", refs)
         for reason in answer.reasons:
             if not known.issuperset(reason.refs):
                 listed = ", ".join(repr(name) for name in reason.refs if name not in known)

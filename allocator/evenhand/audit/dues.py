@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor, inf
+from fractions import Fraction
+from math import floor, fsum, inf
 
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.numbers import SIXTEEN, sixteenths
@@ -74,9 +75,7 @@ def dues(reading: Reading) -> Dues:
             if reading.tree.below(group)
         },
         within_guarantee={
-            group: _within(gangs, work.scaled[group])
-            for group, gangs in work.gangs.items()
-            if group in guaranteed
+            group: _within(gangs, work.scaled[group]) for group, gangs in work.gangs.items() if group in guaranteed
         },
         owed=owed_gangs(reading, work.usage, work.entitled, work.leaf),
     )
@@ -120,6 +119,7 @@ class _Work:
         self.scaled: dict[str, float] = dict.fromkeys(order, 0.0)
         self.entitled: dict[str, float] = dict.fromkeys(order, 0.0)
         self.leaf: dict[str, float] = {}
+        self._parts: dict[str, Fraction] = {}
 
     def cap(self, group: str) -> int:
         """Return the least of a group's demand and limit, thousandths."""
@@ -139,7 +139,7 @@ class _Work:
             for child in below:
                 self.gangs[group].update(self.gangs[child])
                 self.wants[group].update(self.wants[child])
-                self.usage[group] += self.usage[child]
+            self.usage[group] = fsum([self.usage[group], *(self.usage[child] for child in below)])
             parts = self.own_demand[group] + sum(self.cap(child) for child in below)
             flow = largest_flow(self.wants[group], self.charged) if below else self.own_demand[group]
             self.demand[group] = min(flow, parts)
@@ -152,28 +152,35 @@ class _Work:
 
     def hand_down(self) -> None:
         """Divide the cluster from the top down (D4)."""
-        self._divide(None, sum(self.charged.values()) / MILLI)
+        self._divide(None, Fraction(sum(self.charged.values()), MILLI))
         for group in self.tree.order:
             if self.tree.below(group):
-                self._divide(group, self.entitled[group])
+                self._divide(group, self._parts.get(group, Fraction(0)))
             else:
                 self.leaf[group] = self.entitled[group]
 
-    def _divide(self, above: str | None, amount: float) -> None:
+    def _divide(self, above: str | None, amount: Fraction) -> None:
         """Divide what a group (None: the cluster) holds among its children and its own jobs."""
         active = [g for g in self.tree.below(above) if self.tree.weight[g] > 0 and self.cap(g) > 0]
-        hours = self.reading.policy.horizon_s / 3600
+        hours = Fraction(self.reading.policy.horizon_s, 3600)
         claims = [
-            Claim(self.tree.weight[g], self.usage[g] / hours, self.floor[g] / MILLI, self.cap(g) / MILLI)
+            Claim(
+                Fraction(self.tree.weight[g]),
+                Fraction(self.usage[g]) / hours,
+                Fraction(self.floor[g], MILLI),
+                Fraction(self.cap(g), MILLI),
+            )
             for g in active
         ]
         scaled = scaled_floors(amount, [claim.floor for claim in claims])
         if above is not None and self.own_demand[above] > 0:
-            past = max(0.0, self.reading.usage[above]) / hours
-            claims.append(Claim(self.tree.own_weight(above), past, 0.0, self.own_demand[above] / MILLI))
+            past = Fraction(max(0.0, self.reading.usage[above])) / hours
+            most = Fraction(self.own_demand[above], MILLI)
+            claims.append(Claim(Fraction(self.tree.own_weight(above)), past, Fraction(0), most))
         parts = split(amount, claims)
         if above is not None:
-            self.leaf[above] = parts[-1] if self.own_demand[above] > 0 else 0.0
+            self.leaf[above] = float(parts[-1]) if self.own_demand[above] > 0 else 0.0
         for group, part, promised in zip(active, parts, scaled, strict=False):
-            self.entitled[group] = part
-            self.scaled[group] = promised
+            self._parts[group] = part
+            self.entitled[group] = float(part)
+            self.scaled[group] = float(promised)

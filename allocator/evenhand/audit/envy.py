@@ -63,8 +63,6 @@ def check_envy_report(reading: Reading, target: Target, counted: Tally, plan: Pl
         parts = pair.forced_by_pins + pair.ours
         if not close(parts, pair.envy) or min(pair.forced_by_pins, pair.ours) < -slack():
             yield Finding("A4", f"envy of {pair.group!r} for {pair.envied!r} is not its two parts.", refs)
-    gangs = np.array(
-        [leaf.biggest / MILLI / leaf.floor if leaf.floor > 0 else np.inf for leaf in target.leaves]
-    )
+    gangs = np.array([leaf.biggest / MILLI / leaf.floor if leaf.floor > 0 else np.inf for leaf in target.leaves])
     if not seal.envy and envy.size and bool((envy > gangs[:, None] + slack()).any()):
         yield Finding("A4", "somebody envies by more than one gang, but no pair is reported.")

@@ -28,9 +28,7 @@ def bundles_of(reading: Reading, plan: Plan) -> dict[str, dict[str, float]]:
     return found
 
 
-def check_target(
-    reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]]
-) -> Iterator[Finding]:
+def check_target(reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
     """Check a target; `given` holds what the plan gives to every group's own leaf."""
     yield from _check_capacity(reading, given)
     listed = {leaf.group for leaf in target.leaves}
@@ -60,9 +58,7 @@ def _check_usable(leaf: Leaf, bundle: Bundle) -> Iterator[Finding]:
     """A target holds only what the leaf can use (T4)."""
     for kind, gpus in bundle.items():
         if gpus < -slack(leaf.cap):
-            yield Finding(
-                "T4", f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}.", (leaf.group, kind)
-            )
+            yield Finding("T4", f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}.", (leaf.group, kind))
         if gpus > slack() and kind not in leaf.order:
             message = f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}, of no use to it."
             yield Finding("T4", message, (leaf.group, kind))

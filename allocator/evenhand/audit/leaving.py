@@ -64,9 +64,7 @@ class _Limits:
         self.reading = reading
         most = {group.id: group.max_gpus for group in reading.state.groups if group.max_gpus is not None}
         pinned: Counter[str] = Counter()
-        self.above = {
-            group: [g for g in reading.tree.path(group) if g in most] for group in reading.tree.order
-        }
+        self.above = {group: [g for g in reading.tree.path(group) if g in most] for group in reading.tree.order}
         for job in reading.jobs.values():
             if job.pinned:
                 for group in self.over(job):
@@ -97,9 +95,7 @@ def check_limits_and_victims(reading: Reading, listed: Sequence[Outcome]) -> Ite
     everything = limits.held(listed, budgeted_only=False)
     for group, bound in limits.bound.items():
         if everything.groups.get(group, 0) > bound:
-            message = (
-                f"group {group!r} is to hold {everything.groups[group]} GPUs, above its limit of {bound}."
-            )
+            message = f"group {group!r} is to hold {everything.groups[group]} GPUs, above its limit of {bound}."
             yield Finding("L1", message, (group,))
     victims = [o.job for o in listed if o.action is Action.PREEMPT and not o.job.hit]
     if not victims:
@@ -108,18 +104,14 @@ def check_limits_and_victims(reading: Reading, listed: Sequence[Outcome]) -> Ite
     for victim in victims:
         name = victim.job.id
         if not _in_the_way(reading, limits, victim, everything):
-            yield Finding(
-                "R1", f"job {name!r} is preempted, but nothing in the plan needs its GPUs.", (name,)
-            )
+            yield Finding("R1", f"job {name!r} is preempted, but nothing in the plan needs its GPUs.", (name,))
         elif victim.budgeted and not _in_the_way(reading, limits, victim, budgeted):
             yield Finding("U1", f"budgeted job {name!r} is preempted for unallocated work.", (name,))
 
 
 def _in_the_way(reading: Reading, limits: _Limits, victim: JobReading, held: Held) -> bool:
     """Say whether a victim, put back where it was, would overfill a node or break a limit."""
-    overfills = any(
-        held.nodes.get(name, 0) + gpus > reading.room.get(name, 0) for name, gpus in victim.held.items()
-    )
+    overfills = any(held.nodes.get(name, 0) + gpus > reading.room.get(name, 0) for name, gpus in victim.held.items())
     return overfills or any(
         held.groups.get(group, 0) + victim.held_gpus > limits.bound[group] for group in limits.over(victim)
     )

@@ -23,9 +23,7 @@ def check_capacity(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Find
     for name in sorted(load):
         room = reading.room.get(name, 0)
         if load[name] > room:
-            yield Finding(
-                "C1", f"node {name!r} is to hold {load[name]} GPUs, but has room for {room}.", (name,)
-            )
+            yield Finding("C1", f"node {name!r} is to hold {load[name]} GPUs, but has room for {room}.", (name,))
     for outcome in listed:
         moves = outcome.action is Action.MIGRATE and repaired(reading, outcome.job, outcome.after) is None
         kinds = {*outcome.job.fits}
@@ -67,9 +65,7 @@ def check_gangs(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding
             if not shaped:
                 yield Finding("G4", f"job {name!r} is resized to a shape it did not ask for.", refs)
             if bool(outcome.arrives) == bool(outcome.leaves):
-                yield Finding(
-                    "G4", f"job {name!r} is resized, but neither only grows nor only shrinks.", refs
-                )
+                yield Finding("G4", f"job {name!r} is resized, but neither only grows nor only shrinks.", refs)
             if job.hit:
                 yield Finding("G4", f"job {name!r} lost a node and is resized in place.", refs)
             if job.job.min_gpus is None:

@@ -85,7 +85,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
     capacity = dict.fromkeys(types, 0)
     for name in opened:
         capacity[nodes[name].gpu_type] += room[name]
-    charge = {kind.name: round(MILLI * kind.charge_rate) for kind in state.gpu_types}
+    charge = {kind.name: max(1, round(MILLI * kind.charge_rate)) for kind in state.gpu_types}
     healthy = frozenset(keeping - _overfull(state, nodes))
     reader = JobReader(state.now, policy, tree, nodes, healthy, charge, Shapes(nodes))
     jobs = {job.id: reader.read(job) for job in sorted(state.jobs, key=lambda job: job.id)}

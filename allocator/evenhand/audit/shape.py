@@ -74,9 +74,7 @@ class Shapes:
         key = (tuple(job.requires.items()), job.same, job.worker_gpus, job.gpus_per_node, gpus)
         if key not in self._fits:
             self._fits[key] = frozenset(
-                kind
-                for kind, pools in self.pools(job).items()
-                if any(stands(job, gpus, pool) for pool in pools)
+                kind for kind, pools in self.pools(job).items() if any(stands(job, gpus, pool) for pool in pools)
             )
         return self._fits[key]
 

@@ -1,10 +1,10 @@
-"""D4: how a node of the tree divides what it holds among its children."""
+"""D4: how a node of the tree divides what it holds among its children; exact, in rational numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum
+from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,55 +13,55 @@ class Claim:
 
     Attributes
     ----------
-    weight : float
+    weight : Fraction
         Above 0.
-    past : float
+    past : Fraction
         Usage over the horizon, u/H.
-    floor, cap : float
+    floor, cap : Fraction
         The guarantee p, and the least of demand and limit; 0 <= floor <= cap.
     """
 
-    weight: float
-    past: float
-    floor: float
-    cap: float
+    weight: Fraction
+    past: Fraction
+    floor: Fraction
+    cap: Fraction
 
-    def at(self, level: float) -> float:
+    def at(self, level: Fraction) -> Fraction:
         """Return what the child gets at a level lambda."""
         return min(max(level * self.weight - self.past, self.floor), self.cap)
 
 
-def scaled_floors(amount: float, floors: Sequence[float]) -> list[float]:
+def scaled_floors(amount: Fraction, floors: Sequence[Fraction]) -> list[Fraction]:
     """Cut guarantees in proportion where together they exceed what there is."""
-    total = fsum(floors)
+    total = sum(floors, Fraction(0))
     return list(floors) if total <= amount else [floor * amount / total for floor in floors]
 
 
-def split(amount: float, claims: Sequence[Claim]) -> list[float]:
+def split(amount: Fraction, claims: Sequence[Claim]) -> list[Fraction]:
     """Divide an amount: every claim at one common level, such that all is given that is wanted.
 
     Parameters
     ----------
-    amount : float
+    amount : Fraction
         Charged GPUs to divide, 0 or more.
     claims : sequence of Claim
         Who wants them.
 
     Returns
     -------
-    list of float
+    list of Fraction
         What each gets, in the same order.
     """
     floors = [claim.floor for claim in claims]
-    if fsum(floors) > amount:
+    if sum(floors, Fraction(0)) > amount:
         return scaled_floors(amount, floors)
-    if fsum(claim.cap for claim in claims) <= amount:
+    if sum((claim.cap for claim in claims), Fraction(0)) <= amount:
         return [claim.cap for claim in claims]
     level = _level(amount, claims)
     return [claim.at(level) for claim in claims]
 
 
-def _level(amount: float, claims: Sequence[Claim]) -> float:
+def _level(amount: Fraction, claims: Sequence[Claim]) -> Fraction:
     """Find the level at which the claims sum to an amount between the sums of floors and caps.
 
     Between two corners (where a claim leaves its floor or reaches its cap) the sum is a straight line, so
@@ -74,7 +74,7 @@ def _level(amount: float, claims: Sequence[Claim]) -> float:
     low, high = 0, len(corners) - 1
     while low < high:  # the first corner at which the claims reach the amount
         middle = (low + high) // 2
-        if fsum(claim.at(corners[middle]) for claim in claims) >= amount:
+        if sum((claim.at(corners[middle]) for claim in claims), Fraction(0)) >= amount:
             high = middle
         else:
             low = middle + 1
@@ -82,6 +82,6 @@ def _level(amount: float, claims: Sequence[Claim]) -> float:
     if low == 0:
         return upper
     lower = corners[low - 1]
-    below = fsum(claim.at(lower) for claim in claims)
-    above = fsum(claim.at(upper) for claim in claims)
+    below = sum((claim.at(lower) for claim in claims), Fraction(0))
+    above = sum((claim.at(upper) for claim in claims), Fraction(0))
     return upper if above <= below else lower + (upper - lower) * (amount - below) / (above - below)

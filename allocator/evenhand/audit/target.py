@@ -64,9 +64,7 @@ class Leaf:
     def bound(self, bundle: Bundle, scale: float = 1.0) -> float:
         """Return `L_i` of a scaled bundle: a straight line above `v_i` that touches it at the slice (T3)."""
         extra = sum(
-            max(self.speed[kind] - self.price, 0.0) * gpus
-            for kind, gpus in bundle.items()
-            if kind in self.speed
+            max(self.speed[kind] - self.price, 0.0) * gpus for kind, gpus in bundle.items() if kind in self.speed
         )
         return self.price * self.cap + scale * extra
 

@@ -51,9 +51,7 @@ class _Flow:
         self.free = [*bundle, inf]
         self.rates: list[tuple[int, ...]] = []
         self.held: list[list[float]] = []
-        self.moves: list[list[list[tuple[int, int]]]] = [
-            [[] for _ in range(self.places)] for _ in range(self.places)
-        ]
+        self.moves: list[list[list[tuple[int, int]]]] = [[[] for _ in range(self.places)] for _ in range(self.places)]
 
     def value(self) -> float:
         """Return the throughput reached, thousandths."""

@@ -133,9 +133,7 @@ class Aftermath:
                     rows.append((j, n, more, new, PAST, end))
         table = np.array([r[:4] for r in rows], dtype=np.int64).reshape(len(rows), 4)
         times = np.array([r[4:] for r in rows], dtype=np.float64).reshape(len(rows), 2)
-        return Holdings(
-            table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool), times[:, 0], times[:, 1]
-        )
+        return Holdings(table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool), times[:, 0], times[:, 1])
 
     @cached_property
     def used(self) -> IntArray:

@@ -180,7 +180,5 @@ class Lines:
         else:
             refs, told = (*names[:ahead], group), listed(names[:ahead])
         come = "1 job of group {} comes" if ahead == 1 else f"{ahead} jobs of group {{}} come"
-        message = (
-            f"{come.format(group)} first by priority, then age ({runs} running, {waits} waiting): {told}."
-        )
+        message = f"{come.format(group)} first by priority, then age ({runs} running, {waits} waiting): {told}."
         return reason(ReasonCode.PRIORITY, message, refs)

@@ -70,9 +70,7 @@ class Crowd:
         first, end = self.guards[0]
         if len(names) == 1:
             known = s.group[first] >= 0
-            group = (
-                f" of group {s.tree.ids[s.group[first]]}" if known else ", whose group is not in the tree,"
-            )
+            group = f" of group {s.tree.ids[s.group[first]]}" if known else ", whose group is not in the tree,"
             ends = f"until {stamp_s(end)}" if end < NEVER else "without a known end"
             text = f"Protected job {names[0]}{group} holds {amounts} on nodes it could use {ends}"
             return text, (names[0], s.tree.ids[s.group[first]]) if known else (names[0],)

@@ -144,9 +144,7 @@ class Effort:
         aim = "make room for it" if doing == "stop" else "put free GPUs together for it"
         if self._a.optimal:
             does = "Stopping" if doing == "stop" else "Moving or stopping"
-            message = (
-                f"{does} {named('job', names)} ({stake}) would {aim}, but costs more than its start brings."
-            )
+            message = f"{does} {named('job', names)} ({stake}) would {aim}, but costs more than its start brings."
             return reason(ReasonCode.NOT_WORTH_MOVING, message, names[:10])
         message = (
             f"The search of this round ended before it was settled whether {listed(names)} ({stake}) "

@@ -130,9 +130,7 @@ class Ground:
         if shape.worker is not None:
             return shape.least if int((left // shape.worker).sum()) * shape.worker >= shape.least else None
         if shape.per_node is not None:
-            return (
-                shape.least if int((left >= shape.per_node).sum()) * shape.per_node >= shape.least else None
-            )
+            return shape.least if int((left >= shape.per_node).sum()) * shape.per_node >= shape.least else None
         if len(domain.needs) == 1 and domain.needs[0][1] == 1:
             size = domain.needs[0][0]
             return size if left.size and int(left.max()) >= size else None
@@ -167,9 +165,7 @@ class Ground:
         extra = max(0, shape.least - int(left[chosen].sum()))
         return self._chosen(domain, nodes, chosen[left[chosen] < room[chosen]], extra)
 
-    def _missing_workers(
-        self, domain: Domain, nodes: IntArray, left: IntArray, worker: int
-    ) -> Missing | None:
+    def _missing_workers(self, domain: Domain, nodes: IntArray, left: IntArray, worker: int) -> Missing | None:
         """Workers are completed where they lack least, then set on what else a node holds."""
         whole, most = left // worker, self._s.room[nodes] // worker
         need = self.shape.least // worker - int(whole.sum())
@@ -182,6 +178,4 @@ class Ground:
         return self._chosen(domain, nodes, order, extra)
 
     def _chosen(self, domain: Domain, nodes: IntArray, chosen: IntArray, extra: int) -> Missing | None:
-        return (
-            Missing(extra, domain.gpu_type, tuple(sorted(int(n) for n in nodes[chosen]))) if extra else None
-        )
+        return Missing(extra, domain.gpu_type, tuple(sorted(int(n) for n in nodes[chosen]))) if extra else None

@@ -16,9 +16,7 @@ class Impossible:
     def __init__(self, snapshot: Snapshot) -> None:
         self._s = snapshot
         gpus_of = np.array([n.gpus for n in snapshot.nodes], dtype=np.int64)
-        self._there = [
-            int(t) for t in range(len(snapshot.types)) if int(gpus_of[snapshot.node_type == t].sum()) > 0
-        ]
+        self._there = [int(t) for t in range(len(snapshot.types)) if int(gpus_of[snapshot.node_type == t].sum()) > 0]
         self._known: dict[object, tuple[Reason, ...]] = {}
 
     def explain(self, job: int) -> tuple[Reason, ...]:

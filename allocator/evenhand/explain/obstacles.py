@@ -30,9 +30,7 @@ class Nodes:
         count = len(s.nodes)
         status = [n.status for n in s.nodes]
         self.names = [n.name for n in s.nodes]
-        self.cordoned: BoolArray = np.array([k is NodeStatus.CORDONED for k in status], dtype=bool).reshape(
-            count
-        )
+        self.cordoned: BoolArray = np.array([k is NodeStatus.CORDONED for k in status], dtype=bool).reshape(count)
         self.down: BoolArray = np.array([k is NodeStatus.DOWN for k in status], dtype=bool).reshape(count)
         ends = [np.inf if n.available_until_at is None else seconds(n.available_until_at) for n in s.nodes]
         self.closing_s: FloatArray = np.array(ends, dtype=np.float64).reshape(count)

@@ -110,9 +110,7 @@ class Ranks:
     def fares(self, side: int) -> str:
         """Return `holds 8 of its entitled 12 charged GPUs and stands 1 of 2`."""
         if side not in self._fares:
-            text = (
-                f"holds {number(self.held[side])} of its entitled {number(self.entitled[side])} charged GPUs"
-            )
+            text = f"holds {number(self.held[side])} of its entitled {number(self.entitled[side])} charged GPUs"
             self._fares[side] = text if side >= self.groups else f"{text} and stands {self.stands(side)}"
         return self._fares[side]
 

@@ -34,9 +34,7 @@ class Running:
         s, d = self._s, self._a.decisions[job]
         held = self._held(d)
         if s.orphan[job]:
-            message = (
-                f"Its group {s.jobs[job].group} is not in the tree: it stays on {held}, counted nowhere."
-            )
+            message = f"Its group {s.jobs[job].group} is not in the tree: it stays on {held}, counted nowhere."
             return (reason(ReasonCode.PROTECTED, message),)
         if s.hit[job]:
             lost, refs = lost_nodes(s, job)
@@ -44,11 +42,7 @@ class Running:
             return (reason(ReasonCode.NODE_LOSS, message, refs),)
         if s.pinned[job]:
             end, contract = stamp_s(self._a.protected_until(job)), int(s.contract_s[job])
-            return (
-                reason(
-                    ReasonCode.PROTECTED, f"Protected until {end} by its contract of {contract} s on {held}."
-                ),
-            )
+            return (reason(ReasonCode.PROTECTED, f"Protected until {end} by its contract of {contract} s on {held}."),)
         if not s.budgeted[job]:
             return (reason(ReasonCode.BEST_USE, f"Unallocated use of {held} that no allocated work takes."),)
         ended = stamp_s(float(s.started_s[job]) + float(s.contract_s[job]))

@@ -22,6 +22,4 @@ def unlocks(snapshot: Snapshot, outcome: Outcome) -> tuple[Unlock, ...]:
         if PAST < until < NEVER and until > snapshot.now_s:
             found[float(until), int(snapshot.node_type[node])] += int(count)
     ends = [(instant(at), t, count) for (at, t), count in sorted(found.items())]
-    return tuple(
-        Unlock(gpu_type=snapshot.types[t], at=at, gpus=count) for at, t, count in ends if at is not None
-    )
+    return tuple(Unlock(gpu_type=snapshot.types[t], at=at, gpus=count) for at, t, count in ends if at is not None)

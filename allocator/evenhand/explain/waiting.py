@@ -174,9 +174,7 @@ class Waiting:
         message = f"{where}: the search of this round ended before a plan that starts it was found."
         return reason(ReasonCode.TIME_LIMIT, message, names[:10])
 
-    def _earliest(
-        self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], size: int
-    ) -> float | None:
+    def _earliest(self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], size: int) -> float | None:
         """The later of: enough GPUs are free of protection, and limits leave room; seconds since 1970."""
         found = physical.earliest_s
         if kind.reserved_type >= 0:

@@ -99,9 +99,7 @@ def sizes_of(snapshot: Snapshot, job: int) -> range:
     return range(int(snapshot.least[job]), int(snapshot.size[job]) + 1, worker_size(snapshot.jobs[job]))
 
 
-def _pending_units(
-    snapshot: Snapshot, jobs: list[int], asks: dict[int, Ask], owed: frozenset[int]
-) -> tuple[Unit, ...]:
+def _pending_units(snapshot: Snapshot, jobs: list[int], asks: dict[int, Ask], owed: frozenset[int]) -> tuple[Unit, ...]:
     lines: dict[object, list[int]] = defaultdict(list)
     for j in jobs:
         job = snapshot.jobs[j]

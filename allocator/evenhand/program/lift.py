@@ -46,9 +46,7 @@ def lift(program: Program, counted: NodeCounts, x: IntArray) -> Outcome:
     return Outcome(decisions)
 
 
-def _places(
-    program: Program, counted: NodeCounts, x: IntArray, chosen: dict[int, MoveColumn]
-) -> dict[int, Places]:
+def _places(program: Program, counted: NodeCounts, x: IntArray, chosen: dict[int, MoveColumn]) -> dict[int, Places]:
     s = program.snapshot
     found: dict[int, dict[int, int]] = {j: dict(m.holds) for j, m in chosen.items()}
     for spread in program.columns.spreads:
@@ -58,7 +56,9 @@ def _places(
                 if x[column]:
                     found[job][n] = found[job].get(n, 0) + int(x[column]) * spread.block
     stays = {j: tuple(sorted(parts.items())) for j, parts in found.items() if s.running[j] or parts}
-    floor = open_floor(s, {**{j: s.placement[j] for j in program.fixed}, **{j: p for j, p in stays.items() if s.running[j]}})
+    floor = open_floor(
+        s, {**{j: s.placement[j] for j in program.fixed}, **{j: p for j, p in stays.items() if s.running[j]}}
+    )
     for j, parts in found.items():
         if not s.running[j]:
             for n, gpus in parts.items():

@@ -219,7 +219,8 @@ def _add_resizes(program: Program, unit: Unit, back: Worth) -> None:
     if added and whole and room:
         site = Site(gpu_type, np.array(sorted(room)), (), held, worker_size(job), 0, sizes=tuple(added))
         grown = tuple(
-            (size - held, need, _resize_column(program, unit, size, back, s.placement[j]).column) for size, need in added
+            (size - held, need, _resize_column(program, unit, size, back, s.placement[j]).column)
+            for size, need in added
         )
         _add_spread(program, unit, Move.RESIZE, site, grown, room, frozenset(here))
 
@@ -249,9 +250,7 @@ def _where_it_may_grow(program: Program, unit: Unit) -> dict[int, int]:
     here = dict(s.placement[j])
     gpu_type = int(s.held_type[j])
     for value, _ in s.sites.domains(unit.ask.where, gpu_type):
-        if unit.ask.where.same is not None and any(
-            s.nodes[n].labels.get(unit.ask.where.same) != value for n in here
-        ):
+        if unit.ask.where.same is not None and any(s.nodes[n].labels.get(unit.ask.where.same) != value for n in here):
             continue
         nodes = next((ns for v, ns in program.index.pools.eligible(unit.ask, gpu_type) if v == value), None)
         if nodes is None:
@@ -316,7 +315,10 @@ def _add_reservations(program: Program) -> None:
         for t in sorted(ending):
             if s.budgeted[j] and s.full_fit[j, t] and may_ever_hold(s, j):
                 column = model.column(
-                    0, len(unit.jobs), 0, lambda j=j, t=t: f"reserve[{s.jobs[j].id} {s.types[t]}]"  # type: ignore[misc]
+                    0,
+                    len(unit.jobs),
+                    0,
+                    lambda j=j, t=t: f"reserve[{s.jobs[j].id} {s.types[t]}]",  # type: ignore[misc]
                 )
                 program.columns.reserved.append((unit, t, column))
 

@@ -113,7 +113,10 @@ def _rows_by_node(
         for n in nodes:
             if free[n] >= size:
                 column = model.column(
-                    0, free[n] // size, 0, lambda n=n, q=size: f"workers of {q} on {s.nodes[n].name}"  # type: ignore[misc]
+                    0,
+                    free[n] // size,
+                    0,
+                    lambda n=n, q=size: f"workers of {q} on {s.nodes[n].name}",  # type: ignore[misc]
                 )
                 counted[pool, size, n] = column
                 places.append(column)
@@ -143,7 +146,10 @@ def _slot_rows(
                     values.append(free[n] // size - (free[n] - gpus) // size)
                 continue
             counter = model.column(
-                0, free[n] // size, 0, lambda n=n, q=size: f"slots of {q} on {s.nodes[n].name}"  # type: ignore[misc]
+                0,
+                free[n] // size,
+                0,
+                lambda n=n, q=size: f"slots of {q} on {s.nodes[n].name}",  # type: ignore[misc]
             )
             columns.append(counter)
             values.append(-1)
@@ -154,7 +160,11 @@ def _slot_rows(
             for column, gpus in held[n]:
                 drop = free[n] // size - (free[n] - gpus) // size
                 model.row(
-                    [counter, column], [1, drop], -FREE, free[n] // size, lambda n=n: f"C1[{s.nodes[n].name}]"  # type: ignore[misc]
+                    [counter, column],
+                    [1, drop],
+                    -FREE,
+                    free[n] // size,
+                    lambda n=n: f"C1[{s.nodes[n].name}]",  # type: ignore[misc]
                 )
         for q, workers in brought.items():
             if q >= size:
@@ -162,7 +172,9 @@ def _slot_rows(
                 values.extend(w * (q // size) for _, w in workers)
         kept = [(c, v) for c, v in zip(columns, values, strict=True) if v]
         model.row(
-            [c for c, _ in kept], [v for _, v in kept], -FREE, slots, lambda q=size: f"C1[pool {pool} slots of {q}]"  # type: ignore[misc]
+            [c for c, _ in kept],
+            [v for _, v in kept],
+            -FREE,
+            slots,
+            lambda q=size: f"C1[pool {pool} slots of {q}]",  # type: ignore[misc]
         )
-
-

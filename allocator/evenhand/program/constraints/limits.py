@@ -24,5 +24,9 @@ def add_rows(program: Program) -> None:
         limit = max(group.max_gpus, sum(int(s.held[j]) for j in pinned)) - sum(int(s.held[j]) for j in fixed)
         if moves:
             model.row(
-                [m.column for m in moves], [m.gpus for m in moves], -FREE, limit, lambda g=group: f"L1[{g.id}]"  # type: ignore[misc]
+                [m.column for m in moves],
+                [m.gpus for m in moves],
+                -FREE,
+                limit,
+                lambda g=group: f"L1[{g.id}]",  # type: ignore[misc]
             )

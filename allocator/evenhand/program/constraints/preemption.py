@@ -36,17 +36,13 @@ def add_rows(program: Program) -> None:
                 for m in program.columns.by_unit.get(j, ())
                 if m.move in ARRIVALS
             ]
-            stoppable = [
-                j for j in jobs if s.running[j] and s.level_rank[j] < cut and not s.pinned[j] and not s.hit[j]
-            ]
+            stoppable = [j for j in jobs if s.running[j] and s.level_rank[j] < cut and not s.pinned[j] and not s.hit[j]]
             if not starts or not stoppable:
                 continue
             below = sum(int(s.held[j]) for j in stoppable)
             cost = round(program.prices.handover(count) * SCALE)
             name = lambda g=g, cut=cut: f"O4[{s.tree.ids[g]} cut {cut}]"  # noqa: E731
             taken = model.column(0, below, cost, name)
-            model.row(
-                [taken, *(m.column for m in starts)], [1, *(-m.gpus for m in starts)], -FREE, 0, name
-            )
+            model.row([taken, *(m.column for m in starts)], [1, *(-m.gpus for m in starts)], -FREE, 0, name)
             stays = [(m.column, int(s.held[j])) for j in stoppable for m in program.columns.by_unit.get(j, ())]
             model.row([taken, *(c for c, _ in stays)], [1, *(q for _, q in stays)], -FREE, below, name)

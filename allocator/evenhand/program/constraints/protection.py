@@ -44,4 +44,3 @@ def add_rows(program: Program) -> None:
             columns + [m.column for m in ends], values + [-m.gpus for m in ends], -FREE, sure,
             lambda t=t: f"O8[{s.types[t]}]",  # type: ignore[misc]
         )  # fmt: skip
-
