@@ -5,12 +5,11 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
+import numpy as np
 import pytest
 
 from evenhand.errors import PlacementError
 from evenhand.placement import Arrival, Floor, place_workers
-
-import numpy as np
 
 SIZES = (1, 2, 4, 8)
 

@@ -6,10 +6,10 @@ from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
 from evenhand.program.constraints import capacity, entitlement, gangs, limits, preemption, protection
 from evenhand.program.index import build_index
-from evenhand.solvers.linear_model import LinearModel
 from evenhand.program.prices import Prices
 from evenhand.program.variables import Columns, Program, add_columns
 from evenhand.snapshot import Snapshot
+from evenhand.solvers.linear_model import LinearModel
 
 NodeCounts = dict[tuple[int, int, int], int]
 """Columns that count workers of a size on one node, by (pool, size, node)."""

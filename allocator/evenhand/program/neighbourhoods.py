@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.solvers.linear_model import Arrays
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
+from evenhand.solvers.linear_model import Arrays
 
 FREED = 450
 """Moves freed at a time, a group's all together."""

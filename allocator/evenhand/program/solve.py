@@ -14,12 +14,12 @@ from evenhand.outcome import Move, Outcome
 from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
-from evenhand.solvers.linear_model import FREE, Arrays
 from evenhand.program.neighbourhoods import Neighbourhoods, fixed_moves
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
+from evenhand.solvers.linear_model import FREE, Arrays
 from evenhand.solvers.lp import LpStatus, Rows, solve_lp
 
 DETERMINISTIC_SHARE = 0.3

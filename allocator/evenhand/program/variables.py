@@ -11,10 +11,10 @@ from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
 from evenhand.outcome import Move
 from evenhand.program.index import Index, Site, Unit, elastic, move_of, sizes_of
-from evenhand.solvers.linear_model import LinearModel
 from evenhand.program.prices import SCALE, Prices, Worth
 from evenhand.shapes import worker_size
 from evenhand.snapshot import Snapshot
+from evenhand.solvers.linear_model import LinearModel
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from ortools.sat.python import cp_model
 
 from evenhand.errors import SolverError
-from evenhand.solvers.linear_model import FREE, Arrays
 from evenhand.shapes import IntArray
+from evenhand.solvers.linear_model import FREE, Arrays
 
 
 @dataclass(frozen=True)

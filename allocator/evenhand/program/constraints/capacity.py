@@ -14,8 +14,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import pairwise
 
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program
+from evenhand.solvers.linear_model import FREE
 
 Terms = list[tuple[int, int]]
 """Pairs (column, coefficient)."""

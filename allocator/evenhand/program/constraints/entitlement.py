@@ -10,10 +10,10 @@ from collections import defaultdict
 
 import numpy as np
 
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight, inner_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
+from evenhand.solvers.linear_model import FREE
 from evenhand.subset_sums import largest_sum_not_above
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import Program
+from evenhand.solvers.linear_model import FREE
 
 FINE = 1000
 """Envy rows are scaled by this once more, so that rounding a coefficient costs a millionth of a GPU."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from evenhand.outcome import Move
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program
+from evenhand.solvers.linear_model import FREE
 
 
 def applies(program: Program) -> bool:

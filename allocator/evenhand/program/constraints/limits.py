@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program
+from evenhand.solvers.linear_model import FREE
 
 
 def applies(program: Program) -> bool:

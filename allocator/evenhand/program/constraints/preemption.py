@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 
 from evenhand.outcome import ARRIVALS
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
+from evenhand.solvers.linear_model import FREE
 
 
 def applies(program: Program) -> bool:

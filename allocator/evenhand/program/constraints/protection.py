@@ -10,9 +10,9 @@ import numpy as np
 
 from evenhand.outcome import Move
 from evenhand.program.index import elastic
-from evenhand.solvers.linear_model import FREE
 from evenhand.program.variables import Program, ends_soon
 from evenhand.snapshot import Snapshot
+from evenhand.solvers.linear_model import FREE
 
 
 def fixed_jobs(snapshot: Snapshot) -> tuple[int, ...]:
