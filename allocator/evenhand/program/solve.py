@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.deadline import Deadline
+from evenhand.errors import SolverError
 from evenhand.goals import excess, goals, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Move, Outcome
@@ -35,6 +36,8 @@ FEW_MOVES = 1_000
 PATIENCE = 8
 """Neighbourhoods in a row that bring nothing before the search gives up."""
 PROOF_TOLERANCE = 1e-5
+BOUND_TOLERANCE = 1e-6
+"""By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
 ENVY_TOLERANCE = 1e-6
 MOST_PAIRS = 200
 LP_ITERATIONS_PER_S = 20_000
@@ -118,7 +121,7 @@ class _Search:
         with self._deadline.stage("solve"):
             found = cp_sat.solve(arrays, self._effort.part(PROOF_SHARE), guess)
         self._effort.charge(found)
-        if not self._insisted:
+        if not self._insisted and found.bound is not None:
             self._lower_bound(found.bound / SCALE)
         outcome = self._offer(found.x)
         if outcome is None:
@@ -166,6 +169,8 @@ class _Search:
         sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes),
                  "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
                  "envy_rows": len(self._pairs)}  # fmt: skip
+        if self._bound is not None and self._bound < self._value - BOUND_TOLERANCE * (1.0 + abs(self._value)):
+            raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
         proven = self._bound is not None and self._bound <= self._value + PROOF_TOLERANCE
         return Solved(self._best, self._bound, self._optimal or proven, self._effort.cut_by_wall, sizes)
 

@@ -29,11 +29,11 @@ class Effort:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """An integer point (None if none was found), its scaled objective and a proven scaled bound."""
+    """An integer point and a proven scaled bound (None where none was found), and the point's scaled objective."""
 
     x: IntArray | None
     objective: int
-    bound: int
+    bound: int | None
     optimal: bool
     cut_by_wall: bool
     deterministic_s: float
@@ -77,14 +77,15 @@ def solve(model: Arrays, effort: Effort, hint: Mapping[int, int], *, may_fail: b
         parameters.subsolvers.extend(["max_lp", "reduced_costs"])
     status = solver.solve(cp)
     if status == cp_model.INFEASIBLE and may_fail:
-        return Solution(None, 0, 0, False, False, float(solver.response_proto.deterministic_time))
+        return Solution(None, 0, None, False, False, float(solver.response_proto.deterministic_time))
     if status not in {cp_model.OPTIMAL, cp_model.FEASIBLE, cp_model.UNKNOWN}:
         raise SolverError(f"CP-SAT says {solver.status_name(status)} of a program that greedy has solved")
     answer = solver.response_proto
     spent = float(answer.deterministic_time)
     cut = status != cp_model.OPTIMAL and spent < effort.deterministic_s * 0.999
     if status == cp_model.UNKNOWN:
-        return Solution(None, 0, -int(np.floor(answer.best_objective_bound)) + model.offset, False, cut, spent)
+        # Before its search begins the solver reports a bound of 0, which it has not proven: no point, no bound.
+        return Solution(None, 0, None, False, cut, spent)
     x = np.array(list(answer.solution), dtype=np.int64)
     bound = -int(np.floor(answer.best_objective_bound + 1e-6)) + model.offset
     return Solution(x, model.objective(x), bound, status == cp_model.OPTIMAL, cut, spent)
