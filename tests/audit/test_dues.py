@@ -172,27 +172,41 @@ BIG = [group("lab"), group("A", 1, "lab"), group("B", 1, "lab"), group("C")]
 def test_a_gang_larger_than_its_leaf_is_owed_where_it_is_covered():
     """A and B are owed 4 of the lab's 8: A's gang of 6 is owed at the lab, as A stands first there."""
     jobs = [job("big", "A", 6), job("small", "A", 4), job("b", "B", 8), job("c", "C", 8)]
-    due = owed(state([node("n", 16)], BIG, jobs, {"B": 1}))
+    due = owed(state([node("n", 16)], BIG, jobs, {"B": 20, "C": 20}))
     assert due.entitled["lab"] == pytest.approx(8)
     assert due.owed == ("big",)
 
 
 def test_who_stands_first_is_asked_even_if_it_has_no_such_gang():
     jobs = [*ones("A", 6), job("b", "B", 6), job("c", "C", 8)]
-    assert owed(state([node("n", 16)], BIG, jobs, {"B": 1})).owed == ()
-    assert owed(state([node("n", 16)], BIG, jobs, {"A": 1})).owed == ("b",)
+    assert owed(state([node("n", 16)], BIG, jobs, {"B": 20, "C": 20})).owed == ()
+    assert owed(state([node("n", 16)], BIG, jobs, {"A": 20, "C": 20})).owed == ("b",)
+
+
+def test_a_lead_smaller_than_one_contract_of_the_gang_is_no_lead():
+    """The gang of 6 costs 6 GPU-hours a contract: A is asked, and owed it only where B is further behind than that."""
+    jobs = [job("big", "A", 6), job("small", "A", 4), job("b", "B", 8), job("c", "C", 8)]
+    assert owed(state([node("n", 16)], BIG, jobs, {"B": 5.9, "C": 5.9})).owed == ()
+    assert owed(state([node("n", 16)], BIG, jobs, {"B": 6.1, "C": 6.1})).owed == ("big",)
+
+
+def test_a_job_that_lost_a_node_inside_its_contract_keeps_its_claim():
+    nodes = [node("up", 8), node("down", 8, status="down")]
+    inside = running("in", "A", {"up": 4, "down": 4}, started_at=at(-30))
+    outside = running("out", "A", {"up": 2, "down": 2}, started_at=at(-61))
+    assert owed(state(nodes, [group("A")], [inside, outside])).owed == ("in",)
 
 
 def test_a_gang_nobody_covers_is_owed_by_the_cluster():
     jobs = [job("a", "A", 16), job("b", "B", 1), job("c", "C", 12)]
-    assert owed(state([node("n", 14), node("down", 2, status="down")], BIG, jobs, {"C": 9})).owed == ("a",)
-    assert owed(state([node("n", 14), node("down", 2, status="down")], BIG, jobs, {"A": 9})).owed == ("c",)
+    assert owed(state([node("n", 14), node("down", 2, status="down")], BIG, jobs, {"C": 90, "B": 30})).owed == ("a",)
+    assert owed(state([node("n", 14), node("down", 2, status="down")], BIG, jobs, {"A": 90})).owed == ("c",)
 
 
 def test_the_first_owed_gang_goes_by_priority_then_age_then_id():
     def first(**later):
         jobs = [job("m", "A", 6, submitted_at=at(-9)), job("z", "A", 6, **{"submitted_at": at(-9), **later})]
-        return owed(state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)])).owed
+        return owed(state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)], {"lab": 20})).owed
 
     assert first() == ("m",)
     assert first(priority=1) == ("z",)
@@ -202,6 +216,6 @@ def test_the_first_owed_gang_goes_by_priority_then_age_then_id():
 def test_own_jobs_stand_among_the_child_groups():
     groups = [group("lab"), group("A", 1, "lab")]
     jobs = [job("own", "lab", 6), job("a", "A", 6)]
-    assert owed(state([node("n", 8)], groups, jobs, {"A": 1})).owed == ("own",)
-    assert owed(state([node("n", 8)], groups, jobs, {"lab": 1})).owed == ("a",)
-    assert owed(state([node("n", 8)], groups, jobs)).owed == ("a",)  # equal u/w: 'A' comes before 'lab'
+    assert owed(state([node("n", 8)], groups, jobs, {"A": 20})).owed == ("own",)
+    assert owed(state([node("n", 8)], groups, jobs, {"lab": 20})).owed == ("a",)
+    assert owed(state([node("n", 8)], groups, jobs)).owed == ()  # equal u/w: nobody leads by a contract

@@ -246,8 +246,8 @@ def test_case_34_guarantees_that_hold_are_given_without_a_warning() -> None:
 
 @pytest.mark.parametrize(
     ("x", "y", "parts"),
-    [(60, 30, (40, 20)), (70, 30, (42, 18))],
-    ids=["each would fit alone", "one is larger than all that is up"],
+    [(60, 30, (40, 20)), (70, 30, (40, 20))],
+    ids=["each would fit alone", "one is larger than all that is up, and counts as that much"],
 )
 def test_case_34_nodes_that_are_down_cut_guarantees_in_proportion_and_decisions_go_on(
     x: int, y: int, parts: tuple[int, int]
