@@ -20,6 +20,7 @@ test: $(VENV)/.stamp ## install and run the tests (minutes)
 
 check: $(VENV)/.stamp ## lint, types, and who may import whom
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
