@@ -12,11 +12,11 @@ def applies(program: Program) -> bool:
 
 
 def add_rows(program: Program) -> None:
-    """One row per group with a limit: sum of gpus x <= limit."""
+    """One row per group with a limit that could bind: sum of gpus x <= limit."""
     s, model = program.snapshot, program.model
-    tree = s.tree
+    tree, everything = s.tree, int(s.room.sum())
     for c, group in enumerate(tree.groups):
-        if group.max_gpus is None:
+        if group.max_gpus is None or group.max_gpus >= everything:
             continue
         moves = [m for m in program.columns.moves if c in tree.path[int(s.group[m.unit.job])]]
         fixed = [j for j in program.fixed if s.live[j] and c in tree.path[int(s.group[j])]]
