@@ -127,7 +127,9 @@ def largest_gangs(snapshot: Snapshot) -> FloatArray:
     found = np.zeros(len(snapshot.tree.ids))
     jobs = np.flatnonzero(snapshot.budgeted)
     if jobs.size:
-        np.maximum.at(found, snapshot.group[jobs], snapshot.size[jobs] * snapshot.speed_milli[jobs].max(axis=1) / 1000)
+        np.maximum.at(
+            found, snapshot.group[jobs], snapshot.size[jobs] * snapshot.speed_milli[jobs].max(axis=1, initial=0) / 1000
+        )
     return found
 
 

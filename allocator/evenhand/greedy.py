@@ -30,6 +30,11 @@ def restartable(snapshot: Snapshot, entitled: Entitlement, index: Index, outcome
     return _Greedy(snapshot, entitled, index).second_starts(outcome)
 
 
+def top_up(snapshot: Snapshot, entitled: Entitlement, index: Index, outcome: Outcome) -> Outcome:
+    """Start waiting jobs on what a plan leaves free, the least served group's eldest first."""
+    return _Greedy(snapshot, entitled, index).fill_up(outcome)
+
+
 class _Greedy:
     def __init__(self, snapshot: Snapshot, entitled: Entitlement, index: Index) -> None:
         self._s = snapshot
@@ -55,14 +60,27 @@ class _Greedy:
             decisions.update(self._fill([j for j in candidates if bool(s.budgeted[j]) is kind]))
         return Outcome(decisions)
 
-    def second_starts(self, outcome: Outcome) -> list[int]:
-        """Requeued jobs that fit beside everything the plan runs."""
+    def fill_up(self, outcome: Outcome) -> Outcome:
+        """Budgeted waiting jobs first, then the others; those with a reservation go on waiting."""
         s = self._s
-        held = {j: d.places for j, d in outcome.decisions.items() if d.places}
-        self._floor = open_floor(s, held)
+        self._lay_out(outcome)
+        idle = [j for j, d in outcome.decisions.items() if d.move is Move.WAIT and d.reserved_type < 0 and s.pending[j]]
+        decisions = dict(outcome.decisions)
+        for kind in (True, False):
+            decisions.update(self._fill([j for j in idle if bool(s.budgeted[j]) is kind]))
+        return Outcome(decisions, outcome.optimal, outcome.extra)
+
+    def _lay_out(self, outcome: Outcome) -> None:
+        """Count what a plan holds."""
+        self._floor = open_floor(self._s, {j: d.places for j, d in outcome.decisions.items() if d.places})
         for j, d in outcome.decisions.items():
             if d.places:
                 self._count(j, d.gpus, d.gpu_type)
+
+    def second_starts(self, outcome: Outcome) -> list[int]:
+        """Requeued jobs that fit beside everything the plan runs."""
+        s = self._s
+        self._lay_out(outcome)
         stopped = [j for j, d in sorted(outcome.decisions.items()) if d.move is Move.PREEMPT and s.live[j]]
         return [j for j in stopped if s.jobs[j].contract.resumable and not s.hit[j] and self._try(j) is not None]
 

@@ -15,7 +15,7 @@ from evenhand.errors import AuditFailed, PlacementError, SolverError
 from evenhand.explain import explain, unlocks
 from evenhand.fairness.target import Target, fair_target, forced_slack
 from evenhand.goals import FloatArray, goals, standing
-from evenhand.greedy import greedy
+from evenhand.greedy import greedy, top_up
 from evenhand.oddities import warnings_of
 from evenhand.outcome import Outcome
 from evenhand.owed_gangs import owed_gangs
@@ -98,7 +98,7 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
         plan = _write(the_round, _better(the_round, solved, first), deadline)
         report = audit(state, plan, policy)
         trouble = None if report.ok else f"its audit found {report.findings[0].rule}: {report.findings[0].message}"
-    except (PlacementError, SolverError) as defect:
+    except (PlacementError, SolverError, OverflowError) as defect:
         trouble = str(defect)
     if trouble is None:
         return seal(plan)
@@ -117,9 +117,13 @@ def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
 
 
 def _better(the_round: _Round, solved: Solved, first: Outcome) -> Solved:
-    """The solver's outcome with nobody stopped for nothing."""
-    mended = solved.outcome if solved.optimal else restore(the_round.snapshot, solved.outcome)
-    return Solved(mended, solved.bound, solved.optimal, solved.cut_by_time, solved.sizes)
+    """The solver's outcome; if it is not proven, with nobody stopped for nothing and nothing left idle for nothing."""
+    outcome = Outcome(solved.outcome.decisions, optimal=True)
+    if not solved.optimal:
+        outcome = top_up(
+            the_round.snapshot, the_round.entitled, the_round.program.index, restore(the_round.snapshot, solved.outcome)
+        )
+    return Solved(outcome, solved.bound, solved.optimal, solved.cut_by_time, solved.sizes)
 
 
 def _pinned_bundles(snapshot: Snapshot, target: Target) -> FloatArray:

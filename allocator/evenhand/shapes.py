@@ -33,6 +33,20 @@ def worker_size(job: Job) -> int:
     return job.worker_gpus or job.gpus_per_node or 1
 
 
+MOST_STRIDES = 64
+"""An elastic job is offered at most so many sizes between its least and its full one (rule G1)."""
+
+
+def strides(least: int, size: int, worker: int) -> list[int]:
+    """The parts of a gang: its least size, then what each further offered size adds (rule G1); they sum to `size`."""
+    further = (size - least) // worker
+    if not further:
+        return [size]
+    stride = -(-further // MOST_STRIDES)
+    whole, rest = divmod(further, stride)
+    return [least, *[stride * worker] * whole, *([rest * worker] if rest else [])]
+
+
 class Sites:
     """Nodes grouped by filter, type and shared label value; nominal sizes for what could ever fit.
 

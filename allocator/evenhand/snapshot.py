@@ -217,7 +217,8 @@ def _fit_and_speed(
             usable = declared[fits[j]]
             base = float(usable.max() if unit is ThroughputUnit.BEST else usable.min())
             for t in np.flatnonzero(fits[j]):
-                speed[j, t] = max(1, min(MOST_SPEED_MILLI, round(1000 * float(declared[t]) / base)))
+                ratio = min(MOST_SPEED_MILLI / 1000, float(declared[t]) / base)  # before rounding: it may be infinite
+                speed[j, t] = max(1, round(1000 * ratio))
     return fits, full, speed
 
 

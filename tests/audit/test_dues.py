@@ -206,7 +206,9 @@ def test_a_gang_nobody_covers_is_owed_by_the_cluster():
 def test_the_first_owed_gang_goes_by_priority_then_age_then_id():
     def first(**later):
         jobs = [job("m", "A", 6, submitted_at=at(-9)), job("z", "A", 6, **{"submitted_at": at(-9), **later})]
-        return owed(state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)], {"lab": 20})).owed
+        return owed(
+            state([node("n", 8)], [group("lab"), group("A", 1, "lab")], [*jobs, job("l", "lab", 8)], {"lab": 20})
+        ).owed
 
     assert first() == ("m",)
     assert first(priority=1) == ("z",)

@@ -128,7 +128,8 @@ class Dues:
     def reach(self, group: str, amount: float) -> float:
         """Largest sum of demands below a group that an amount pays for, in whole sixteenths."""
         paid = math.floor(16 * amount + SLACK) / 16
-        return best_sum([sixteenths(self.reader.demand(j)) for j in self.below(group)], paid)
+        jobs = self.below(group)
+        return best_sum([sixteenths(p * self.reader.demand(j) / j.gpus) for j in jobs for p in parts(j)], paid)
 
     def owed_gangs(self) -> set[str]:
         """Ids of the gangs owed at some group or at the cluster (O3)."""
@@ -194,6 +195,12 @@ def stated_target(state: ClusterState, plan: Plan) -> Target:
                 above = target[group.parent]
                 above[kind] = max(0.0, above.get(kind, 0.0) - gpus)
     return target
+
+
+def parts(job: Job) -> list[int]:
+    """A gang in the parts it may have: its least size and every further worker (G1, few enough here for no strides)."""
+    worker, low = job.worker_gpus or job.gpus_per_node or 1, job.min_gpus or job.gpus
+    return [low, *[worker] * ((job.gpus - low) // worker)]
 
 
 def sixteenths(gpus: float) -> float:

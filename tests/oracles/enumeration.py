@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand_models import ClusterState, Job, Policy
-from oracles.dues import Dues, Target, best_sum, drawn, sixteenths
+from oracles.dues import Dues, Target, best_sum, drawn, parts, sixteenths
 from oracles.moves import Move, Moves
 from oracles.prices import Column, Prices
 from oracles.reading import Place, Reader
@@ -148,10 +148,10 @@ class Enumeration:
             due, held = dues.of[group.id], sums.get(("held", group.id), zero)
             if group.guaranteed_gpus is not None and due.floor > 0:
                 short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
-                goals["guarantees"] -= 200.0 * 2**top * short
+                goals["guarantees"] -= 200.0 * 2 ** min(12, top) * short
             if dues.has_children(group.id):
                 short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
-                goals["inner_levels"] -= 100.0 * 2 ** dues.height(group.id) * short
+                goals["inner_levels"] -= 100.0 * 2 ** min(12, dues.height(group.id)) * short
         for group, aim in self.aims().items():
             goals["leaves"] -= 100 * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
         goals["envy"] -= self._envy(sums) / 16
@@ -169,7 +169,9 @@ class Enumeration:
         for group in self.leaves():
             jobs = self.dues.leaf[group].jobs
             most = drawn(self.reader, jobs, self.target.get(group, {}))
-            aims[group] = best_sum([job.gpus * max(self.reader.speed[job.id].values()) for job in jobs], most)
+            aims[group] = best_sum(
+                [part * max(self.reader.speed[job.id].values()) for job in jobs for part in parts(job)], most
+            )
         return aims
 
     def _envy(self, sums: dict[Column, Floats]) -> Floats:

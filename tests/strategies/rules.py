@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenhand_models import ClusterState, Policy
 from strategies.draws import Draws, HypothesisDraws, SeededDraws
 
-OBJECTIVES = ("envy_free", "max_throughput", "fair_share")
+OBJECTIVES = ("envy_free", "nash", "equal_throughput", "max_min", "max_throughput", "fair_share")
 
 
 def longest_pending_contract(state: ClusterState) -> int:

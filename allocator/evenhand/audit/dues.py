@@ -12,6 +12,7 @@ from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.numbers import SIXTEEN, sixteenths
 from evenhand.audit.owed import owed_gangs
 from evenhand.audit.reading import MILLI, Reading
+from evenhand.audit.shape import parts as parts_of
 from evenhand.audit.split import Claim, scaled_floors, split
 
 
@@ -130,7 +131,7 @@ class _Work:
         """Sum usage, gangs, demands and guarantees from the bottom up (D1 to D3)."""
         for group, members in self.reading.members.items():
             for job in members:
-                self.gangs[group][job.demand] += 1
+                self.gangs[group].update(part * (job.demand // job.job.gpus) for part in parts_of(job.job))
                 self.wants[group][job.reach] += job.demand
         named = {group.id: group for group in self.reading.state.groups}
         for group in reversed(self.tree.order):

@@ -1,4 +1,4 @@
-"""T2 to T4: whether a target fits the cluster and its users, and floors and envy rows hold."""
+"""T2 to T4: whether a target fits the cluster and its users, and floors, envy rows and claims hold."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from evenhand.audit.dues import Dues
 from evenhand.audit.numbers import slack
 from evenhand.audit.reading import Reading
 from evenhand.audit.report import Finding
-from evenhand.audit.target import Bundle, Leaf, Target
+from evenhand.audit.target import Bundle, Leaf, Target, take
 from evenhand_models import Objective, Plan
+
+_RISING = (Objective.NASH, Objective.EQUAL_THROUGHPUT, Objective.MAX_MIN)
+"""Objectives that leave no GPU to a leaf where another, below its cap, should have it."""
+_NEGLIGIBLE = 1e-9
+"""Part of all entitlements up to which a leaf is given its slice."""
 
 
 def bundles_of(reading: Reading, plan: Plan) -> dict[str, dict[str, float]]:
@@ -40,6 +45,8 @@ def check_target(reading: Reading, dues: Dues, target: Target, given: dict[str, 
         yield from _check_floor(leaf, target.bundle[leaf.group], reading.policy.objective)
     if reading.policy.objective is Objective.ENVY_FREE:
         yield from _check_envy(reading, target)
+    if reading.policy.objective in _RISING and not _are_slices(target):
+        yield from _check_rise(reading, target, given)
 
 
 def _check_capacity(reading: Reading, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
@@ -102,3 +109,59 @@ def _check_envy(reading: Reading, target: Target) -> Iterator[Finding]:
         one, other = target.leaves[envier].group, target.leaves[envied].group
         message = f"the target leaves {one!r} envious of {other!r} by {rows[envier, envied]:g}."
         yield Finding("T3", message, (one, other))
+
+
+def _are_slices(target: Target) -> bool:
+    """Whether every leaf holds what it can use of its slice: the answer where the work allowed did not do (T4)."""
+    for leaf in target.leaves:
+        slices, bundle = take(leaf.order, leaf.cap, leaf.slice), target.bundle[leaf.group]
+        if any(abs(bundle.get(kind, 0.0) - gpus) > slack(gpus) for kind, gpus in slices.items()):
+            return False
+    return True
+
+
+def _check_rise(reading: Reading, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
+    """Necessary for the best, and no program needed: no leaf below its cap has a claim to a sliver of a type (T4).
+
+    A leaf at its cap would have to give something for it, so nothing is said of it.
+    """
+    objective, total = reading.policy.objective, float(target.entitled.sum())
+    value = {leaf.group: leaf.value(target.bundle[leaf.group]) for leaf in target.leaves}
+    used = {kind: sum(bundle.get(kind, 0.0) for bundle in given.values()) for kind in reading.types}
+    best_off = {kind: _best_off(objective, target, value, kind) for kind in reading.types}
+    for leaf in target.leaves:
+        held = sum(target.bundle[leaf.group].values())
+        if held > leaf.cap - slack(leaf.cap) or leaf.entitled <= _NEGLIGIBLE * total:
+            continue
+        own = value[leaf.group]
+        if objective is not Objective.EQUAL_THROUGHPUT and own < leaf.floor - slack(leaf.floor):
+            message = f"the target of {leaf.group!r} brings {own:g}, less than its floor of {leaf.floor:g}."
+            yield Finding("T2", message, (leaf.group,))
+        for kind in leaf.order:
+            there = reading.capacity.get(kind, 0)
+            if used[kind] < there - slack(there):
+                message = f"the target leaves GPUs of {kind!r} free that {leaf.group!r} could use."
+                yield Finding("T4", message, (leaf.group, kind))
+            due = best_off[kind][0] * _measure(objective, leaf, kind)
+            if own < due - 10 * slack(due):
+                other = best_off[kind][1]
+                message = f"the target brings {leaf.group!r} {own:g}; {other!r} holds {kind!r}, at whose level it has {due:g}."
+                yield Finding("T4", message, (leaf.group, other))
+
+
+def _measure(objective: Objective, leaf: Leaf, kind: str) -> float:
+    """Return what values are held against where a type is divided: who has least for it has a claim (T4)."""
+    if objective is Objective.MAX_MIN:
+        return leaf.floor
+    return leaf.entitled * (leaf.speed.get(kind, 0.0) if objective is Objective.NASH else 1.0)
+
+
+def _best_off(objective: Objective, target: Target, value: dict[str, float], kind: str) -> tuple[float, str]:
+    """Return the highest level of those who hold a type, and whose it is; 0 if nobody holds it."""
+    levels = [
+        (value[leaf.group] / measure, leaf.group)
+        for leaf in target.leaves
+        if target.bundle[leaf.group].get(kind, 0.0) > 10 * slack(leaf.cap)
+        and (measure := _measure(objective, leaf, kind)) > 0
+    ]
+    return max(levels, default=(0.0, ""))

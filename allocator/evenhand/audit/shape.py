@@ -18,6 +18,16 @@ def least(job: Job) -> int:
     return job.min_gpus or job.gpus
 
 
+def parts(job: Job) -> list[int]:
+    """Return the parts a gang is counted in: least size, then stride by stride (G1)."""
+    step, low = worker(job), least(job)
+    count = (job.gpus - low) // step
+    if count == 0:
+        return [job.gpus]
+    stride = (count + 63) // 64
+    return [low] + [min(stride, count - done) * step for done in range(0, count, stride)]
+
+
 def legal_size(job: Job, gpus: int) -> bool:
     """Say whether a job may hold so many GPUs (G1)."""
     return least(job) <= gpus <= job.gpus and gpus % worker(job) == 0

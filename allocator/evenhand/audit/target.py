@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evenhand.audit.amounts import TOLERANCE, largest_subset
 from evenhand.audit.dues import Dues
 from evenhand.audit.reading import MILLI, Reading
+from evenhand.audit.shape import parts
 from evenhand.audit.transport import most_throughput
 
 Bundle = Mapping[str, float]
@@ -184,5 +185,5 @@ def _drawn(reading: Reading, group: str, bundle: Bundle) -> float:
 
 def _aim(reading: Reading, group: str, value: float) -> int:
     """Return `aim_i`: the largest sum of gangs at their best types not above V_i, thousandths."""
-    gangs = Counter(job.job.gpus * job.top_rate for job in reading.members[group])
+    gangs = Counter(part * job.top_rate for job in reading.members[group] for part in parts(job.job))
     return largest_subset(gangs, floor((value + TOLERANCE) * MILLI))

@@ -130,12 +130,14 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     short = sum(
         max(0, within - held[group]) for group, within in dues.within_guarantee.items() if dues.guarantee[group] > 0
     )
-    return 200.0 * (1 << reading.tree.top) * short / SIXTEEN
+    return 200.0 * (1 << min(12, reading.tree.top)) * short / SIXTEEN
 
 
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
-    short = sum(max(0, within - held[group]) << reading.tree.height[group] for group, within in dues.within.items())
+    short = sum(
+        max(0, within - held[group]) << min(12, reading.tree.height[group]) for group, within in dues.within.items()
+    )
     return 100.0 * short / SIXTEEN
 
 

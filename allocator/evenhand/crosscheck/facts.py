@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from math import floor
 
 from evenhand.audit.amounts import TOLERANCE, largest_subset
@@ -87,12 +89,12 @@ class Facts:
         gangs: Counter[int] = Counter()
         for member, jobs in self.reading.members.items():
             if group in self.reading.tree.path(member):
-                gangs.update(grains(job.demand) for job in jobs)
+                gangs.update(grains(part * (job.demand // job.job.gpus)) for job in jobs for part in steps(job.job))
         return largest_subset(gangs, floor(GRAIN * owed + TOLERANCE))
 
     def aim(self, group: str) -> int:
         """Return the aim of a leaf in sixteenths (T5, O3)."""
-        gangs = Counter(job.job.gpus * job.top_rate for job in self.reading.members[group])
+        gangs = Counter(part * job.top_rate for job in self.reading.members[group] for part in steps(job.job))
         reach = floor((self.target.value[group] + TOLERANCE) * MILLI)
         return grains(largest_subset(gangs, reach))
 
@@ -145,6 +147,14 @@ def grains(milli: int) -> int:
     return GRAIN * milli // MILLI
 
 
-def sizes(job: Job) -> range:
-    """Return the sizes a job may have, ascending (G1)."""
-    return range(least(job), job.gpus + 1, worker(job))
+def sizes(job: Job) -> list[int]:
+    """Return the sizes a job is offered, ascending (G1)."""
+    further = (job.gpus - least(job)) // worker(job)
+    stride = max(1, math.ceil(further / 64))
+    return sorted({*(least(job) + worker(job) * k for k in range(0, further + 1, stride)), job.gpus})
+
+
+def steps(job: Job) -> list[int]:
+    """Return the parts a gang is counted in: its least size, then what each further size adds (G1)."""
+    offered = sizes(job)
+    return [offered[0], *(more - less for less, more in pairwise(offered))]

@@ -69,10 +69,10 @@ def _add_shortfalls(draft: Draft) -> None:
         held = holding(draft, below, lambda way: grains(way.gpus * reading.charge[way.kind or ""]))
         promised = facts.dues.guarantee[group]
         if named[group].guaranteed_gpus is not None and promised > 0:
-            need, weight = facts.within(group, promised), 2 * LEAF * 2.0**tree.top
+            need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
             _short(draft, "guarantees", f"O1_group_{group}", held, need, weight)
         if tree.below(group):
-            need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** tree.height[group]
+            need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** min(12, tree.height[group])
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains(way.gpus * way.job.rates.get(way.kind or "", 0)))

@@ -15,6 +15,8 @@ FloatArray = npt.NDArray[np.float64]
 
 LEAST_PART = 1e-12
 """Who is owed less than this part of all is given its slice and left out of programs."""
+NO_ENTITLEMENT = 1e-9
+"""Charged GPUs that are as good as none: such leaves take no part in T."""
 SLACK_GPUS = 1e-9
 """Two amounts of GPUs that differ by less are equal (relative to the larger, at least one GPU)."""
 
@@ -69,7 +71,7 @@ class GroupValues:
 
 def group_values(snapshot: Snapshot, entitlement: Entitlement) -> GroupValues:
     """Read a round's leaves and value their slices."""
-    leaves = np.flatnonzero(entitlement.leaf_entitled > 0)
+    leaves = np.flatnonzero(entitlement.leaf_entitled > NO_ENTITLEMENT)
     place = np.full(len(snapshot.tree.ids), -1, dtype=np.int64)
     place[leaves] = np.arange(len(leaves))
     jobs = np.flatnonzero(snapshot.budgeted)

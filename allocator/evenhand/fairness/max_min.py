@@ -1,17 +1,131 @@
-"""The least served as well as possible, then most throughput: a figure to compare with."""
+"""The least served as well as possible (rule T4), and its throughput as a figure to compare with.
+
+Water filling: all rise together until some can rise no more, those stay, the others rise on. The figure
+stops after the first stop and takes most throughput from there: one program instead of one a stop.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from evenhand.errors import SolverError
-from evenhand.fairness.group_value import GroupValues
-from evenhand.fairness.rows import capacity_rows, floor_rows, grid_of
+from evenhand.fairness.bundle_program import BundleProgram, LimitHit
+from evenhand.fairness.fair_share import fair_share
+from evenhand.fairness.group_value import FloatArray, GroupValues
+from evenhand.fairness.rows import Grid, capacity_rows, compressed, floor_rows, grid_of
 from evenhand.fairness.twins import merged
-from evenhand.solvers.lp import INFINITY, LinearProgram, LpStatus, Rows, stack
+from evenhand.shapes import BoolArray
+from evenhand.solvers.lp import INFINITY, LinearProgram, LpResult, LpStatus, Rows, stack
 
 MOST_LEAVES = 400
 ITERATIONS = 50_000
+_HOLDS_BACK = 1e-7
+"""Part of the price of the level from which on a leaf cannot rise in any optimum."""
+_NARROWER = 1e-10
+"""By how much less than what was reached is asked for later, so that rounding does not make it impossible."""
+_LOST = 1e-8
+_PER_START = 8
+"""To start a program again takes as long as one simplex iteration for each so many leaves, measured."""
+
+
+def max_min(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
+    """Throughput over floor as high as can be, the least first: bundles, float [L, T], and if proven."""
+    return water_filled(values, values.floor, iterations)
+
+
+def water_filled(values: GroupValues, measure: FloatArray, iterations: int) -> tuple[FloatArray, bool]:
+    """Raise throughput over `measure`, float [L], lexicographically; of optima the nearest to the slices.
+
+    The levels determine every leaf's throughput. Where the iterations do not do, the slices are the answer.
+    """
+    x, weighty = fair_share(values), values.weighty
+    if not len(values.cap):
+        return x, True
+    twins = merged(values.only(weighty))
+    grid = grid_of(twins.values)
+    if not grid.count:
+        return x, True
+    together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.cap))
+    try:
+        bundles = nearest_with(grid, _raised(grid, together / grid.unit, iterations), iterations)
+    except (LimitHit, SolverError):
+        return x, False
+    x[weighty] = twins.lift(bundles)
+    return x, True
+
+
+def _raised(grid: Grid, measure: FloatArray, iterations: int) -> FloatArray:
+    """Raise all, hold those that can rise no more, and go on; `measure` in the leaves' units.
+
+    Each leaf has two rows, only one in force: v_i >= measure_i z while it rises, v_i >= what it reached after.
+    Who has a price in the best level is at it in every optimum.
+    """
+    n, leaves = grid.count, len(measure)
+    every = np.arange(leaves)
+    own = grid.values.weights[grid.leaf, grid.gpu_type]
+    keys = np.concatenate([grid.leaf, every, leaves + grid.leaf])
+    columns = np.concatenate([np.arange(n), np.full(leaves, n), np.arange(n)])
+    rises: BoolArray = np.bincount(grid.leaf, minlength=leaves) > 0
+    lower = np.where(np.concatenate([rises, np.zeros(leaves, dtype=bool)]), 0.0, -INFINITY)
+    data = np.concatenate([own, -measure, own])
+    capacity = capacity_rows(grid)
+    levels = compressed(keys, columns, data, lower, np.full(2 * leaves, INFINITY))
+    cost = np.concatenate([np.zeros(n), [1.0]])
+    program = LinearProgram(
+        cost, stack(capacity, levels), np.zeros(n + 1), np.full(n + 1, INFINITY), maximize=True, primal=True
+    )
+    while True:
+        found = solved(program, iterations)
+        iterations -= found.iterations + leaves // _PER_START
+        price = np.abs(found.row_dual[capacity.count : capacity.count + leaves]) * measure
+        price[~rises] = 0.0
+        held = np.flatnonzero(price > min(_HOLDS_BACK, float(price.max()) / 2))
+        rises[held] = False
+        if not rises.any() or not len(held):
+            return grid.lift(np.maximum(found.x[:n], 0.0))
+        reached = found.x[n] * measure[held] * (1 - _NARROWER)
+        none, free = np.full(len(held), -INFINITY), np.full(len(held), INFINITY)
+        program.set_rows(capacity.count + held, none, free)
+        program.set_rows(capacity.count + leaves + held, reached, free)
+
+
+def solved(program: LinearProgram, iterations: int) -> LpResult:
+    """The optimum, from where the program stands; once more from nothing if the solver breaks down on the way.
+
+    Raises
+    ------
+    LimitHit
+        If the iterations do not do, or there is no optimum.
+    """
+    try:
+        found = program.solve(max(0, iterations))
+    except SolverError:
+        program.forget()
+        found = program.solve(max(0, iterations))
+    if found.status is not LpStatus.OPTIMAL:
+        raise LimitHit("the iterations allowed do not do")
+    return found
+
+
+def nearest_with(grid: Grid, bundles: FloatArray, iterations: int) -> FloatArray:
+    """Of all bundles that bring every leaf as much as these, those nearest to the slices, GPUs, float [L, T]."""
+    values = grid.values
+    value = (values.weights * bundles).sum(axis=1)
+    kept = floor_rows(grid)
+    lower = value / grid.unit * (1 - _NARROWER)
+    program = BundleProgram(grid.worth, iterations)
+    program.at_most(capacity_rows(grid))
+    program.at_least(Rows(kept.indptr, kept.indices, kept.data, lower, kept.upper))
+    try:
+        amounts = program.best()
+        if not program.unique:
+            program.nearest_to(grid.gather(fair_share(values)), grid.gpus)
+            amounts = program.best()
+    except (LimitHit, SolverError):
+        return bundles
+    found = grid.lift(amounts)
+    lost = value - (values.weights * found).sum(axis=1)
+    return found if (lost <= _LOST * np.maximum(1.0, value)).all() else bundles
 
 
 def max_min_throughput(values: GroupValues) -> float | None:

@@ -9,15 +9,17 @@ import numpy as np
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.drawn import drawers_of, drawn_throughput
 from evenhand.fairness.envy_free import envy_free
+from evenhand.fairness.equal_throughput import equal_throughput
 from evenhand.fairness.fair_share import fair_share
 from evenhand.fairness.forced import least_slack
 from evenhand.fairness.group_value import FloatArray, GroupValues, group_values, value_of
-from evenhand.fairness.max_min import max_min_throughput
+from evenhand.fairness.max_min import max_min, max_min_throughput
 from evenhand.fairness.max_throughput import max_throughput
-from evenhand.shapes import IntArray
+from evenhand.fairness.nash import nash
+from evenhand.shapes import IntArray, strides, worker_size
 from evenhand.snapshot import Snapshot
 from evenhand.subset_sums import largest_sum_not_above, limit_milli
-from evenhand_models import FieldError, InvalidInput, Objective
+from evenhand_models import Objective
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +60,7 @@ class Target:
 
 
 def fair_target(snapshot: Snapshot, entitlement: Entitlement) -> Target:
-    """Divide the usable GPUs by the policy's objective.
-
-    Raises
-    ------
-    InvalidInput
-        If the objective is one that this version does not have.
-    """
+    """Divide the usable GPUs by the policy's objective."""
     values = group_values(snapshot, entitlement)
     work = iterations_within(len(values.cap), snapshot.policy.time_limit_s)
     x, best = _divide(values, snapshot.policy.objective, work)
@@ -116,10 +112,12 @@ def _divide(values: GroupValues, objective: Objective, work: int) -> tuple[Float
             return max_throughput(values, work)
         case Objective.FAIR_SHARE:
             return fair_share(values), True
-        case Objective.NASH | Objective.EQUAL_THROUGHPUT | Objective.MAX_MIN:
-            built = ", ".join((Objective.ENVY_FREE, Objective.MAX_THROUGHPUT, Objective.FAIR_SHARE))
-            message = f"objective {objective.value!r} is not built yet; there are {built}."
-            raise InvalidInput([FieldError("/policy/objective", message)])
+        case Objective.NASH:
+            return nash(values, work)
+        case Objective.EQUAL_THROUGHPUT:
+            return equal_throughput(values, work)
+        case Objective.MAX_MIN:
+            return max_min(values, work)
 
 
 def _upper_bound(snapshot: Snapshot) -> float:
@@ -143,7 +141,13 @@ def _jobs_of_leaves(snapshot: Snapshot, values: GroupValues) -> tuple[IntArray, 
 
 def _aims(snapshot: Snapshot, jobs: IntArray, at: IntArray, drawn: FloatArray) -> IntArray:
     """Whole gangs not above what could be drawn, thousandths, int [L]."""
-    best = snapshot.size[jobs] * snapshot.speed_milli[jobs].max(axis=1, initial=0)
+    speed = snapshot.speed_milli[jobs].max(axis=1, initial=0)
+    pieces = [
+        strides(int(snapshot.least[j]), int(snapshot.size[j]), worker_size(snapshot.jobs[j])) for j in jobs.tolist()
+    ]
+    counts = np.array([len(p) for p in pieces], dtype=np.int64)
+    best = np.array([g for p in pieces for g in p], dtype=np.int64) * np.repeat(speed, counts)
+    at = np.repeat(at, counts)
     order = np.argsort(at, kind="stable")
     ends = np.cumsum(np.bincount(at, minlength=len(drawn)))
     parts = np.split(best[order], ends[:-1]) if len(drawn) else []

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
 from evenhand.outcome import Move
 from evenhand.program.pools import Ask, Pools, ask_of
-from evenhand.shapes import IntArray, worker_size
+from evenhand.shapes import IntArray, strides, worker_size
 from evenhand.snapshot import Snapshot
 
 
@@ -94,9 +95,14 @@ def elastic(snapshot: Snapshot, job: int) -> bool:
     return bool(snapshot.least[job] < snapshot.size[job])
 
 
-def sizes_of(snapshot: Snapshot, job: int) -> range:
-    """Sizes a job may have, smallest first (rule G1)."""
-    return range(int(snapshot.least[job]), int(snapshot.size[job]) + 1, worker_size(snapshot.jobs[job]))
+def sizes_of(snapshot: Snapshot, job: int) -> list[int]:
+    """Sizes a job is offered, smallest first (rule G1)."""
+    return list(accumulate(parts_of(snapshot, job)))
+
+
+def parts_of(snapshot: Snapshot, job: int) -> list[int]:
+    """The parts of a job's gang: one for a rigid job (rule G1)."""
+    return strides(int(snapshot.least[job]), int(snapshot.size[job]), worker_size(snapshot.jobs[job]))
 
 
 def _pending_units(snapshot: Snapshot, jobs: list[int], asks: dict[int, Ask], owed: frozenset[int]) -> tuple[Unit, ...]:

@@ -14,6 +14,8 @@ from evenhand.snapshot import Snapshot
 SCALE = 160_000_000
 WEIGHT_LEAF = 100.0
 WEIGHT_ENVY = 1 / 16
+MOST_HEIGHT = 12
+"""Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
 PRESENCE = 1 / 16
 PRIORITY = 1 / 2
 AGE_STEP = 1 / 224
@@ -23,12 +25,12 @@ RESIZE = 1 / 256
 
 def inner_weight(height: int) -> float:
     """Weight of a charged GPU short at an inner group of this height (O2)."""
-    return WEIGHT_LEAF * 2.0**height
+    return WEIGHT_LEAF * 2.0 ** min(height, MOST_HEIGHT)
 
 
 def guarantee_weight(top_height: int) -> float:
     """Weight of a charged GPU short of a guarantee (O1): above every inner level."""
-    return 2 * WEIGHT_LEAF * 2.0**top_height
+    return 2 * WEIGHT_LEAF * 2.0 ** min(top_height, MOST_HEIGHT)
 
 
 @dataclass(frozen=True)

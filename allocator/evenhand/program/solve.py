@@ -171,7 +171,8 @@ class _Search:
                  "envy_rows": len(self._pairs)}  # fmt: skip
         if self._bound is not None and self._bound < self._value - BOUND_TOLERANCE * (1.0 + abs(self._value)):
             raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
-        proven = self._bound is not None and self._bound <= self._value + PROOF_TOLERANCE
+        near = min(5e-4, PROOF_TOLERANCE + 2e-7 * abs(self._value))
+        proven = self._bound is not None and self._bound <= self._value + near
         return Solved(self._best, self._bound, self._optimal or proven, self._effort.cut_by_wall, sizes)
 
 

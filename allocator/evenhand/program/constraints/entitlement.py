@@ -10,6 +10,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from evenhand.program.index import parts_of
 from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight, inner_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
@@ -40,8 +41,10 @@ def demands_below(snapshot: Snapshot) -> dict[int, list[int]]:
     """Charged sizes of the budgeted live jobs below each group, in grains."""
     below: dict[int, list[int]] = defaultdict(list)
     for j in np.flatnonzero(snapshot.budgeted):
+        rate = int(snapshot.demand_milli[j]) // int(snapshot.size[j])
+        parts = [grains(part * rate) for part in parts_of(snapshot, int(j))]
         for c in snapshot.tree.path[int(snapshot.group[j])]:
-            below[c].append(grains(int(snapshot.demand_milli[j])))
+            below[c].extend(parts)
     return below
 
 

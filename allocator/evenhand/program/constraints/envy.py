@@ -28,7 +28,9 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
     s, model, target = program.snapshot, program.model, program.target
     budgeted = np.flatnonzero(s.budgeted)
     biggest = np.zeros(len(s.tree.ids))
-    np.maximum.at(biggest, s.group[budgeted], s.size[budgeted] * s.speed_milli[budgeted].max(axis=1) / 1000.0)
+    np.maximum.at(
+        biggest, s.group[budgeted], s.size[budgeted] * s.speed_milli[budgeted].max(axis=1, initial=0) / 1000.0
+    )
     for i, other in pairs:
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
