@@ -217,8 +217,8 @@ def _fit_and_speed(
             usable = declared[fits[j]]
             base = float(usable.max() if unit is ThroughputUnit.BEST else usable.min())
             for t in np.flatnonzero(fits[j]):
-                ratio = min(MOST_SPEED_MILLI / 1000, float(declared[t]) / base)  # before rounding: it may be infinite
-                speed[j, t] = max(1, round(1000 * ratio))
+                ratio = min(MOST_SPEED_MILLI, 1000 * float(declared[t]) / base)  # before rounding: it may be infinite
+                speed[j, t] = max(1, round(ratio))
     return fits, full, speed
 
 

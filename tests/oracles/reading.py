@@ -181,7 +181,9 @@ class Reader:
             mine = [job.speedup[t] for t in self.fitting[job.id]]
             base = (max if self.policy.throughput_unit == "best" else min)(mine, default=1.0)
             speeds[job.id] = {
-                t: max(1, round(1000 * min(1000.0, job.speedup[t] / base))) / 1000 if t in self.fitting[job.id] else 0.0
+                t: max(1, round(min(1_000_000, 1000 * job.speedup[t] / base))) / 1000
+                if t in self.fitting[job.id]
+                else 0.0
                 for t in self.types
             }
         return speeds

@@ -197,7 +197,7 @@ class JobReader:
         speeds = [job.speedup[kind] for kind in fits]
         base = max(speeds) if self.policy.throughput_unit is ThroughputUnit.BEST else min(speeds)
         return {
-            kind: max(1, round(MILLI * min(1000.0, speed / base))) for kind, speed in zip(fits, speeds, strict=True)
+            kind: max(1, round(min(1_000_000, MILLI * speed / base))) for kind, speed in zip(fits, speeds, strict=True)
         }
 
     def _lost(self, job: Job, started: datetime | None, length: int) -> float:
