@@ -21,8 +21,9 @@ MOST_LEAVES = 400
 ITERATIONS = 50_000
 _HOLDS_BACK = 1e-7
 """Part of the price of the level from which on a leaf cannot rise in any optimum."""
-_NARROWER = 1e-10
-"""By how much less than what was reached is asked for later, so that rounding does not make it impossible."""
+_NARROWER, _AGAIN = 1e-10, 1e-8
+"""By how much less than what was reached is asked for later, so that rounding does not make it impossible; and
+if it still does."""
 _LOST = 1e-8
 _PER_START = 8
 """To start a program again takes as long as one simplex iteration for each so many leaves, measured."""
@@ -47,14 +48,18 @@ def water_filled(values: GroupValues, measure: FloatArray, iterations: int) -> t
         return x, True
     together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.cap))
     try:
-        bundles = nearest_with(grid, _raised(grid, together / grid.unit, iterations), iterations)
+        try:
+            raised = _raised(grid, together / grid.unit, iterations, _NARROWER)
+        except SolverError:
+            raised = _raised(grid, together / grid.unit, iterations, _AGAIN)
+        bundles = nearest_with(grid, raised, iterations)
     except (LimitHit, SolverError):
         return x, False
     x[weighty] = twins.lift(bundles)
     return x, True
 
 
-def _raised(grid: Grid, measure: FloatArray, iterations: int) -> FloatArray:
+def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -> FloatArray:
     """Raise all, hold those that can rise no more, and go on; `measure` in the leaves' units.
 
     Each leaf has two rows, only one in force: v_i >= measure_i z while it rises, v_i >= what it reached after.
@@ -83,7 +88,7 @@ def _raised(grid: Grid, measure: FloatArray, iterations: int) -> FloatArray:
         rises[held] = False
         if not rises.any() or not len(held):
             return grid.lift(np.maximum(found.x[:n], 0.0))
-        reached = found.x[n] * measure[held] * (1 - _NARROWER)
+        reached = found.x[n] * measure[held] * (1 - narrower)
         none, free = np.full(len(held), -INFINITY), np.full(len(held), INFINITY)
         program.set_rows(capacity.count + held, none, free)
         program.set_rows(capacity.count + leaves + held, reached, free)
@@ -97,11 +102,16 @@ def solved(program: LinearProgram, iterations: int) -> LpResult:
     LimitHit
         If the iterations do not do, or there is no optimum.
     """
-    try:
-        found = program.solve(max(0, iterations))
-    except SolverError:
+    for _ in range(2):
+        try:
+            found = program.solve(max(0, iterations))
+            if found.status in (LpStatus.OPTIMAL, LpStatus.LIMIT):
+                break
+        except SolverError:
+            pass
         program.forget()
-        found = program.solve(max(0, iterations))
+    else:
+        raise SolverError("the solver broke down twice on a program that has an optimum.")
     if found.status is not LpStatus.OPTIMAL:
         raise LimitHit("the iterations allowed do not do")
     return found
