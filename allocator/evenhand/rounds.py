@@ -38,7 +38,7 @@ from evenhand_models import (
     state_hash,
 )
 
-RESERVE_SHARE = 0.02
+RESERVE_SHARE = 0.04
 RESERVE_OF_SPENT = 0.9
 RESERVE_PER_PAIR_S = 4e-7
 """Kept for words, audit and sealing: a share of the limit, as much again as reading and building took (which measures

@@ -23,7 +23,7 @@ from evenhand.solvers import cp_sat
 from evenhand.solvers.linear_model import FREE, Arrays
 from evenhand.solvers.lp import LpStatus, Rows, solve_lp
 
-DETERMINISTIC_SHARE = 0.3
+DETERMINISTIC_SHARE = 0.25
 """Deterministic seconds of CP-SAT granted per second of `time_limit_s`: reached before the wall limit on a slow core."""
 DIVE_SHARE = 0.25
 PROOF_SHARE = 0.75
