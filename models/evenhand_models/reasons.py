@@ -18,7 +18,7 @@ class ReasonCode(StrEnum):
     GUARANTEED = "guaranteed"
     """Its group's guarantee covers the GPUs."""
     SPARE = "spare"
-    """Starts above its group's entitlement, on GPUs nobody entitled wants."""
+    """Starts above its group's entitlement, once targets are met as far as whole gangs and types allow."""
     BACKFILL = "backfill"
     """Runs on GPUs held for a waiting gang, and will be gone or out of protection by its date."""
     UNALLOCATED_FILL = "unallocated_fill"

@@ -102,8 +102,8 @@ class Starting:
             owed = self._owed(job, group, entitled)
             if owed is not None:
                 return ReasonCode.ENTITLED, owed[0], owed[1]
-        text = "more than its group is entitled to, on GPUs that no entitled work takes"
-        return ReasonCode.SPARE, f"{text}; {fares} after this round", []
+        text = "more than its group is entitled to: targets are met as far as whole gangs and types allow"
+        return ReasonCode.SPARE, f"{text}, and here the GPUs bring most; {fares} after this round", []
 
     def _guaranteed(self, group: int, held: float) -> tuple[int, str] | None:
         """The lowest group whose guarantee covers all it holds with this job, and what to say."""
