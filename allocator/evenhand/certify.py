@@ -73,7 +73,10 @@ def certificate(
     return Certificate(
         status=status,
         cut_by_time=cut_by_time,
-        goals=tuple(Goal(name=g.name, value=g.value, unit=g.unit, weight=g.weight) for g in goals),
+        goals=tuple(
+            Goal(name=g.name, value=g.value, bound=0.0 if g.weight < 0 else None, unit=g.unit, weight=g.weight)
+            for g in goals
+        ),
         objective=value,
         bound=bound,
         gap=(bound - value) / whole if bound is not None and whole > 0 else None,
