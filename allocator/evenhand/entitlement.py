@@ -57,11 +57,6 @@ class Entitlement:
     jobs_below: BoolArray
     scaled: BoolArray
 
-    @property
-    def guarantee(self) -> FloatArray:
-        """p_c, `guaranteed` by its name in rule D2."""
-        return self.guaranteed
-
 
 def entitle(snapshot: Snapshot) -> Entitlement:
     """Compute what every group is owed; depends on what wants to run and on usage, not on what runs."""

@@ -68,7 +68,7 @@ class _Greedy:
         decisions = dict(outcome.decisions)
         for kind in (True, False):
             decisions.update(self._fill([j for j in idle if bool(s.budgeted[j]) is kind]))
-        return Outcome(decisions, outcome.optimal, outcome.extra)
+        return Outcome(decisions, outcome.optimal)
 
     def _lay_out(self, outcome: Outcome) -> None:
         """Count what a plan holds."""

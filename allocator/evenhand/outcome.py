@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
 from evenhand.snapshot import Snapshot
@@ -53,7 +53,6 @@ class Outcome:
 
     decisions: Mapping[int, Decision]
     optimal: bool = False
-    extra: Mapping[str, float] = field(default_factory=dict)
 
 
 def kept(snapshot: Snapshot, job: int) -> Decision:

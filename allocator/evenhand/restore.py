@@ -35,7 +35,7 @@ def restore(snapshot: Snapshot, outcome: Outcome) -> Outcome:
             decisions[j] = back
         else:
             _count(s, j, back, left, below, -1)
-    return Outcome(decisions, outcome.optimal, outcome.extra)
+    return Outcome(decisions, outcome.optimal)
 
 
 def _limits(snapshot: Snapshot) -> dict[int, int]:

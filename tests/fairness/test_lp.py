@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand.solvers.lp import INFINITY, LinearProgram, LpStatus, Rows, solve_lp, solve_mip
+from evenhand.solvers.lp import INFINITY, LinearProgram, LpStatus, Rows, solve_lp
 
 ONE_ROW = Rows(np.array([0, 2]), np.array([0, 1]), np.array([1.0, 1.0]), np.array([-INFINITY]), np.array([1.5]))
 
@@ -41,16 +41,6 @@ def test_rows_and_columns_may_come_later():
     program.set_rows(np.array([0]), np.array([-INFINITY]), np.array([0.5]))
     program.set_columns(np.array([0]), np.zeros(1), np.full(1, 9.0))
     assert program.solve().objective == pytest.approx(4.0)
-
-
-def test_an_incumbent_with_its_bound():
-    found = solve_mip(
-        np.array([1.0, 2.0]), ONE_ROW, np.zeros(2), np.ones(2), np.array([True, True]), maximize=True, time_limit_s=5
-    )
-    assert found.status is LpStatus.OPTIMAL
-    assert found.x is not None
-    assert found.x.tolist() == [0.0, 1.0]
-    assert found.bound == found.objective == 2.0
 
 
 def test_nothing_is_written(capfd):

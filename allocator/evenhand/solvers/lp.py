@@ -54,23 +54,6 @@ class LpResult:
 
 
 @dataclass(frozen=True, eq=False)
-class MipResult:
-    """Answer of a mixed-integer program: the incumbent, if there is one, and a bound on all others.
-
-    Attributes
-    ----------
-    status : `OPTIMAL` within the gap asked for, `LIMIT` if cut short, else `INFEASIBLE` or `UNBOUNDED`.
-    x : the incumbent, None if none was found.
-    bound : no solution is better; minus or plus infinity if nothing is known.
-    """
-
-    status: LpStatus
-    x: FloatArray | None
-    objective: float
-    bound: float
-
-
-@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows in compressed form: row k holds entries indptr[k] to indptr[k + 1].
 
@@ -236,51 +219,6 @@ def solve_lp(
         If the solver ends with neither an answer nor a limit.
     """
     return LinearProgram(cost, rows, col_lower, col_upper, maximize=maximize).solve(iteration_limit)
-
-
-def solve_mip(
-    cost: FloatArray,
-    rows: Rows,
-    col_lower: FloatArray,
-    col_upper: FloatArray,
-    integrality: npt.NDArray[np.bool_],
-    *,
-    maximize: bool,
-    time_limit_s: float,
-    mip_rel_gap: float = 0.0,
-    start: FloatArray | None = None,
-) -> MipResult:
-    """Solve a mixed-integer program; `integrality` says which columns are whole, bool [c].
-
-    Raises
-    ------
-    SolverError
-        If the solver ends with neither an answer nor a limit.
-    """
-    highs = _quiet()
-    model = _model(cost, rows, col_lower, col_upper, maximize)
-    model.integrality_ = [
-        highspy.HighsVarType.kInteger if whole else highspy.HighsVarType.kContinuous for whole in integrality
-    ]
-    highs.setOptionValue("solver", "choose")
-    highs.setOptionValue("time_limit", time_limit_s)
-    highs.setOptionValue("mip_rel_gap", mip_rel_gap)
-    _checked(highs.passModel(model), "the program was refused")
-    if start is not None:
-        solution = highspy.HighsSolution()
-        solution.col_value = start.tolist()
-        highs.setSolution(solution)
-    highs.run()
-    status = _status(highs, highs.getModelStatus())
-    info = highs.getInfo()
-    feasible = int(info.primal_solution_status) == int(highspy.SolutionStatus.kSolutionStatusFeasible)
-    worst = -INFINITY if maximize else INFINITY
-    return MipResult(
-        status=status,
-        x=np.array(highs.getSolution().col_value, dtype=np.float64) if feasible else None,
-        objective=float(info.objective_function_value) if feasible else worst,
-        bound=float(info.mip_dual_bound) if status is not LpStatus.INFEASIBLE else worst,
-    )
 
 
 def _quiet() -> highspy.Highs:

@@ -5,8 +5,7 @@ excess_l (e_i/e_l) >= L_i((e_i/e_l) X_l) - thr_i - big_i, everything in thousand
 
 from __future__ import annotations
 
-import numpy as np
-
+from evenhand.goals import largest_gangs
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import Program
 from evenhand.solvers.linear_model import FREE
@@ -26,11 +25,7 @@ def applies(program: Program) -> bool:
 def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int, int]) -> None:
     """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
     s, model, target = program.snapshot, program.model, program.target
-    budgeted = np.flatnonzero(s.budgeted)
-    biggest = np.zeros(len(s.tree.ids))
-    np.maximum.at(
-        biggest, s.group[budgeted], s.size[budgeted] * s.speed_milli[budgeted].max(axis=1, initial=0) / 1000.0
-    )
+    biggest = largest_gangs(s)
     for i, other in pairs:
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
