@@ -9,6 +9,7 @@ import numpy as np
 from evenhand.assignments import assignments
 from evenhand.audit import audit
 from evenhand.certify import certificate
+from evenhand.collector import collector_at_rest
 from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
@@ -77,7 +78,11 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
         If not even the greedy plan passes the audit: a defect, nothing is served.
     """
     policy = policy or Policy()
-    deadline = Deadline(policy.time_limit_s)
+    with collector_at_rest():
+        return _allocate(state, policy, Deadline(policy.time_limit_s))
+
+
+def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
     with deadline.stage("read"):
         snapshot = take_snapshot(state, policy)
     with deadline.stage("entitle"):
