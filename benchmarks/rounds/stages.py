@@ -21,6 +21,7 @@ from evenhand.deadline import Deadline
 from evenhand.fairness.target import forced_slack
 from evenhand.program.index import build_index
 from evenhand_models import parse_document
+from evenhand_models.collection import without_collection
 
 SEARCH = ("target", "index")
 """Stages that belong to the search."""
@@ -37,7 +38,8 @@ class Stages:
         """Add what the block takes."""
         start = process_time()
         try:
-            yield
+            with without_collection():  # as `Deadline.stage` does
+                yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + process_time() - start
 
