@@ -109,15 +109,16 @@ class Snapshot:
     contract_s: IntArray
     lost_s: npt.NDArray[np.float64]
     left_s: npt.NDArray[np.float64]
+    priority: IntArray
 
-    @property
+    @cached_property
     def now_s(self) -> float:
         """The instant of the decision in seconds since 1970."""
         return seconds(self.now)
 
     @cached_property
     def _seniority(self) -> list[tuple[float, float, int]]:
-        ranks = [-j.priority for j in self.jobs]
+        ranks = (-self.priority).tolist()
         return list(zip(ranks, self.submitted_s.tolist(), range(len(ranks)), strict=True))
 
     def seniority(self, job: int) -> tuple[float, float, int]:
@@ -177,7 +178,8 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     held = np.bincount(stands.job, stands.gpus, count).astype(np.int64)
     held[~running] = 0
     held_type = _held_types(stands, node_type, running)
-    level, rank, levels = _levels(_whole((j.priority for j in jobs), count), group, live, budgeted)
+    priority = _whole((j.priority for j in jobs), count)
+    level, rank, levels = _levels(priority, group, live, budgeted)
     return Snapshot(
         state=state, policy=policy, now=state.now, types=types, rate_milli=rates, nodes=nodes, node_index=node_at,
         node_type=node_type, room=room, opened=opened, capacity=capacity,
@@ -192,7 +194,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
         age_step=np.searchsorted(np.array(AGE_STEPS_S), now_s - submitted, side="right").astype(np.int64),
         submitted_s=submitted, started_s=started, contract_s=contract,
         lost_s=_lost_seconds(jobs, started, contract, running & ~hit, now_s),
-        left_s=_instants([j.expected_end_at for j in jobs], np.inf) - now_s,
+        left_s=_instants([j.expected_end_at for j in jobs], np.inf) - now_s, priority=priority,
     )  # fmt: skip
 
 
