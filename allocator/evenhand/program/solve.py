@@ -104,6 +104,8 @@ class _Search:
             if x is not None and not self._pairs:
                 x = self._around(points, x, MANY_GROUPS if moves <= WHOLE_MOVES else 1, 1.0 - SEARCH_SHARE)
             self._offer(x)
+            if moves > WHOLE_MOVES and not self._pairs and self._budget.has_more_than(0.0) and self._meets_envy():
+                return True
         if moves > WHOLE_MOVES:
             if points is not None and x is not None:
                 self._offer(self._around(points, x, 1, 0.0))
@@ -132,6 +134,11 @@ class _Search:
                 for better in points.around(x, self._bound, leave):
                     x = better
         return x
+
+    def _meets_envy(self) -> bool:
+        """Whether the best outcome so far leaves somebody envious: its rows then come in before more is searched."""
+        self._fresh = _envious(self._program, self._best) if envy.applies(self._program) else set()
+        return bool(self._fresh)
 
     def _group_count(self) -> int:
         return len({int(self._program.snapshot.group[m.unit.job]) for m in self._program.columns.moves})
