@@ -10,13 +10,7 @@ from cases.states import cluster, job
 from speedups.simulated import HARDWARE, TYPES, observed, speeds, world
 
 from evenhand.speedups import audit_speedups
-from evenhand_models.observations import (
-    DeclaredJob,
-    HintCode,
-    SpeedupAuditRequest,
-    SpeedupFlag,
-    SpeedupPolicy,
-)
+from evenhand_models import DeclaredJob, HintCode, SpeedupAuditRequest, SpeedupFlag, SpeedupPolicy
 
 WRONG = {SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED}
 

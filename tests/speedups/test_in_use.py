@@ -8,7 +8,7 @@ from cases.states import actions, job, solve
 from speedups.simulated import TYPES, declared, observed, speeds, world
 
 from evenhand.speedups import audit_speedups, observed_vectors, refused_jobs, vectors_in_use
-from evenhand_models.observations import SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import SpeedupAuditRequest, SpeedupPolicy
 
 LIE = {"B": {"H100": 10.0}}
 

@@ -8,7 +8,7 @@ from cases.states import cluster, job
 from speedups.simulated import HARDWARE, TYPES, observed
 
 from evenhand.speedups import audit_speedups, vectors_in_use
-from evenhand_models.observations import EstimateSource, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import EstimateSource, SpeedupAuditRequest, SpeedupPolicy
 
 SHAPES = (np.array([0.0, 0.4, 0.9]), np.array([0.0, 1.0, 2.2]))
 

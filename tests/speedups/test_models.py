@@ -8,8 +8,7 @@ import pytest
 from cases.states import NOW, cluster, job
 from pydantic import ValidationError
 
-from evenhand_models import InvalidInput
-from evenhand_models.observations import DeclaredJob, Observation, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import DeclaredJob, InvalidInput, Observation, SpeedupAuditRequest, SpeedupPolicy
 
 GOOD = {"job": "j", "gpu_type": "H100", "gpus": 8, "work_done": 5.0, "seconds": 60}
 

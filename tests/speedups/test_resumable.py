@@ -7,8 +7,7 @@ from cases.states import cluster, job, of, solve
 
 from evenhand.snapshot import take_snapshot
 from evenhand.speedups import audit_speedups, resumable_in_use
-from evenhand_models import Policy
-from evenhand_models.observations import DeclaredJob, Observation, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import DeclaredJob, Observation, Policy, SpeedupAuditRequest, SpeedupPolicy
 
 HOUR = 3600.0
 

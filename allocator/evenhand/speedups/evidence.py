@@ -14,8 +14,7 @@ from math import log
 import numpy as np
 
 from evenhand.speedups.robust import HUBER_COST, FloatArray, IntArray, locations, medians, spread
-from evenhand_models import ClusterState, Job
-from evenhand_models.observations import DeclaredJob, Observation, SpeedupAuditRequest
+from evenhand_models import ClusterState, DeclaredJob, Job, Observation, SpeedupAuditRequest
 
 NOISE_WEIGHT = 4.0
 """The noise expected beforehand counts as so many degrees of freedom."""

@@ -13,8 +13,16 @@ from evenhand.fairness.target import fair_target
 from evenhand.shapes import BoolArray
 from evenhand.snapshot import Snapshot, take_snapshot
 from evenhand.speedups.in_use import observed_vectors
-from evenhand_models import ClusterState, FieldError, InvalidInput, Objective, Policy
-from evenhand_models.observations import MisreportGain, SpeedupFlag, SpeedupReport
+from evenhand_models import (
+    ClusterState,
+    FieldError,
+    InvalidInput,
+    MisreportGain,
+    Objective,
+    Policy,
+    SpeedupFlag,
+    SpeedupReport,
+)
 
 _OBJECTIVE = "/policy/objective"
 _DUST = 1e-9

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log1p
 
-from evenhand_models import ClusterState, Job, JobState
-from evenhand_models.observations import (
+from evenhand_models import (
+    ClusterState,
     GroupSpeedup,
+    Job,
     JobSpeedup,
+    JobState,
     SpeedupConsequence,
     SpeedupFlag,
     SpeedupPolicy,

@@ -11,7 +11,7 @@ from evenhand.speedups.in_use import Found, job_speedups, vectors_by
 from evenhand.speedups.like_jobs import undeclared_speedups
 from evenhand.speedups.reference import hints_of, reference_of
 from evenhand.speedups.resumable import refuted_claims
-from evenhand_models.observations import (
+from evenhand_models import (
     GroupSpeedup,
     ProfileHint,
     SpeedupAuditRequest,

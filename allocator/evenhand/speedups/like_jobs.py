@@ -11,8 +11,7 @@ import numpy as np
 
 from evenhand.speedups.evidence import GroupEvidence
 from evenhand.speedups.robust import FloatArray, IntArray, student
-from evenhand_models import ClusterState
-from evenhand_models.observations import EstimateSource, SpeedupPolicy, UndeclaredSpeedup
+from evenhand_models import ClusterState, EstimateSource, SpeedupPolicy, UndeclaredSpeedup
 
 UNSHARED = 0.5
 """A type of the job that the like job does not declare counts as differing by so much, in logarithms."""

@@ -6,13 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from evenhand.speedups.evidence import Cell, GroupEvidence
-from evenhand_models.observations import (
-    GroupSpeedup,
-    HintCode,
-    ProfileHint,
-    SpeedupFlag,
-    SpeedupPolicy,
-)
+from evenhand_models import GroupSpeedup, HintCode, ProfileHint, SpeedupFlag, SpeedupPolicy
 
 _OFTEN = 0.5
 """Types observed together with others in at least so much of the most gangs of any type may be the reference."""

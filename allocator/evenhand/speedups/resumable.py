@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from evenhand.speedups.evidence import Declared, declared_jobs
-from evenhand_models import ClusterState, Job
-from evenhand_models.observations import (
+from evenhand_models import (
+    ClusterState,
+    Job,
     Observation,
     RefutedResume,
     SpeedupAuditRequest,
