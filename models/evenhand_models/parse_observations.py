@@ -121,7 +121,7 @@ def _request_errors(document: object) -> list[FieldError]:
 def _contradictions(document: dict[str, Any]) -> list[FieldError]:
     """Say what contradicts itself between the readable parts; nothing if the state itself cannot be read."""
     state = document.get("state")
-    draft = {
+    draft: dict[str, Any] = {
         "state": state,
         "policy": document.get("policy") if salvaged(document.get("policy"), SpeedupPolicy) else {},
         "round_policy": document.get("round_policy") if salvaged(document.get("round_policy"), Policy) else None,

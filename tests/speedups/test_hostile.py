@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from math import log
 
 import numpy as np
 import pytest
@@ -43,12 +44,14 @@ def audited(work, observations, **policy):
 def test_numbers_at_the_ends_of_their_range_are_judged_and_overflow_nowhere(told, done):
     work = [job("j", "A", 2, speedup=told)] + [job(f"k{i}", "B", 2, speedup=told | {"A100": HUGE}) for i in range(4)]
     observations = [seen("j", t, float(done[t])) for t in done for _ in range(6)]
-    state, report = audited(work, observations, use="observed", min_like_jobs=1)
+    state, report = audited(work, observations, use="observed", min_like_jobs=1, reference_type="V100")
     assert type(report).model_validate_json(report.model_dump_json()) == report
     for one in vectors_in_use(state, report).jobs:
         assert all(0 < x <= HUGE for x in one.speedup.values())
     (entry,) = [g for g in report.groups if g.group == "A"]
-    assert (entry.flag in WRONG) == (np.sign(np.log(told["H100"] / told["V100"])) != np.sign(np.log(done["H100"])))
+    off = log(done["H100"]) - log(done["V100"]) - (log(told["H100"]) - log(told["V100"]))
+    assert entry.ratio == pytest.approx(off)
+    assert (entry.flag in WRONG) == (abs(off) > 1)
 
 
 def test_a_lost_progress_beyond_all_measure_is_counted_as_the_most_that_can_be_written():
@@ -126,6 +129,18 @@ def test_two_jobs_that_lie_in_opposite_ways_are_each_found_though_their_group_lo
     assert found == {("up", "overdeclared"), ("down", "underdeclared")}
     for before, after in zip(state.jobs, vectors_in_use(state, report).jobs, strict=True):
         assert after.speedup["H100"] != before.speedup["H100"]
+
+
+def test_a_friend_that_floods_the_group_with_scatter_hides_nobodys_lie():
+    rng = np.random.default_rng(6)
+    work, observations = [], []
+    for name, factor, noise, count in (("liar", 2.0, 0.1, 8), ("flood", 1.0, 1.5, 200)):
+        true = speeds(rng)
+        work.append(job(name, "A", 2, speedup=true | {"H100": true["H100"] * factor}))
+        observations += observed(rng, name, true, dict.fromkeys(TYPES, count), noise=noise)
+    _, report = audited(work, observations)
+    assert {j.job for j in report.jobs for m in j.measured if m.flag in WRONG} == {"liar"}
+    assert [h.jobs for h in report.hints if h.code is HintCode.SCATTERED] == [("flood",)]
 
 
 def test_who_hides_a_lie_under_noise_is_told_to_measure_again():

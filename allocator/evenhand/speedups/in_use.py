@@ -1,4 +1,4 @@
-"""Which speedups the next rounds go by, and which jobs are refused for what they declare."""
+"""Which speedups the next rounds go by, and which jobs are refused for what they declare (rule V5)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from evenhand_models import (
 )
 
 _LEAST, _MOST = 1e-300, 1e30
+_STEEPEST = 700.0
+"""Logarithm of the largest factor that arithmetic holds."""
 _WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
 
 
@@ -140,7 +142,7 @@ def _speedup(job: Job, name: str, declared: float, found: Found, policy: Speedup
             part = 1.0
         case SpeedupUse.BLEND:
             part = policy.noise**2 / (policy.noise**2 + variance)
-    return min(_MOST, max(_LEAST, declared * exp(part * ratio)))
+    return min(_MOST, max(_LEAST, declared * exp(max(-_STEEPEST, min(_STEEPEST, part * ratio)))))
 
 
 def _comparable(job: Job, group: GroupSpeedup | None, own: SpeedupRatio | None) -> bool:
