@@ -63,18 +63,29 @@ def parse_observations_csv(body: bytes) -> ObservedWork:
     InvalidInput
         If anything is wrong with it; pointers are the line, 1 the header, and the column.
     """
+    table = csv_rows(body)
+    errors = [error.under(f"/{line}") for line, row in table for error in field_errors(row, Observation)]
+    if errors:
+        raise InvalidInput(errors)
+    return ObservedWork(observations=tuple(Observation.model_validate(row) for _, row in table))
+
+
+def csv_rows(body: bytes) -> list[tuple[int, dict[str, Any]]]:
+    """Read the lines of a CSV file that are not empty, each as its number, 1 the header, and an object.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no CSV in UTF-8, or its header names what no observation has.
+    """
     try:
-        table = list(_rows(body.decode("utf-8-sig")))
+        return list(_rows(body.decode("utf-8-sig")))
     except UnicodeDecodeError as reason:
         raise InvalidInput(
             [FieldError("", f"The file is not UTF-8: {reason.reason} at byte {reason.start}.")]
         ) from None
     except csv.Error as reason:
         raise InvalidInput([FieldError("", f"The file is not CSV: {reason}.")]) from None
-    errors = [error.under(f"/{line}") for line, row in table for error in field_errors(row, Observation)]
-    if errors:
-        raise InvalidInput(errors)
-    return ObservedWork(observations=tuple(Observation.model_validate(row) for _, row in table))
 
 
 def _rows(text: str) -> Iterator[tuple[int, dict[str, Any]]]:

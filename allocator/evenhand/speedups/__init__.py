@@ -10,6 +10,7 @@ one type alone, slowing down on every type alike, and throttling that makes true
 
 from evenhand.speedups.gain import (
     flagged_groups,
+    found_wrong,
     gains_of_flagged,
     misreport_gain,
     misreport_gains,
@@ -24,6 +25,7 @@ from evenhand.speedups.resumable import resumable_in_use, state_in_use
 __all__ = [
     "audit_speedups",
     "flagged_groups",
+    "found_wrong",
     "gains_of_flagged",
     "misreport_gain",
     "misreport_gains",

@@ -124,11 +124,14 @@ def gains_of_flagged(
     A group is measured if it was flagged, or a job of its own was; at most `report.policy.most_gains` of them, the
     worst first.
     """
+    groups = flagged_groups(state, report)[: report.policy.most_gains]
+    if not groups:
+        return ()
     truth = observed_vectors(state, report)
     told = _Reading.of(state, policy)
     skewed = {objective: told.bundles(objective) for objective in objectives}
     found = []
-    for group in flagged_groups(state, report)[: report.policy.most_gains]:
+    for group in groups:
         true = _Reading.of(with_vectors(state, group, truth), policy)
         found += [_gain(group, objective, true, bundles) for objective, bundles in skewed.items()]
     return tuple(found)
@@ -143,6 +146,12 @@ def flagged_groups(state: ClusterState, report: SpeedupReport) -> tuple[str, ...
             worst[group] = max(worst.get(group, 0.0), entry.severity)
     known = {g.id for g in state.groups}
     return tuple(sorted(worst.keys() & known, key=lambda group: (-worst[group], group)))
+
+
+def found_wrong(report: SpeedupReport) -> bool:
+    """Whether anything declared was found wrong: a speedup of a group or job, or a claim to be resumable."""
+    own = (ratio for entry in report.jobs for ratio in entry.measured)
+    return bool(report.refuted) or any(entry.flag in _WRONG for entry in (*report.groups, *own))
 
 
 def with_gains(state: ClusterState, report: SpeedupReport, policy: Policy) -> SpeedupReport:
