@@ -84,12 +84,13 @@ def refused_jobs(state: ClusterState, report: SpeedupReport, policy: SpeedupPoli
 
 def observed_vectors(state: ClusterState, report: SpeedupReport) -> dict[str, dict[str, float]]:
     """Speedups of all jobs by what was observed, declared ones where nothing was, by job and type."""
-    return vectors_by(state, _found(report), report.policy.model_copy(update={"use": SpeedupUse.OBSERVED}))
+    return best_known(state, _found(report), report.policy)
 
 
-def vectors_by(state: ClusterState, found: Found, policy: SpeedupPolicy) -> dict[str, dict[str, float]]:
-    """Speedups that a policy makes of what was found, by job and type."""
-    return {job.id: _vector(job, found, policy) for job in state.jobs}
+def best_known(state: ClusterState, found: Found, policy: SpeedupPolicy) -> dict[str, dict[str, float]]:
+    """The same from what was found, whatever the policy says is to be used."""
+    by_observation = policy.model_copy(update={"use": SpeedupUse.OBSERVED})
+    return {job.id: _vector(job, found, by_observation) for job in state.jobs}
 
 
 def job_speedups(state: ClusterState, found: Found, policy: SpeedupPolicy) -> tuple[JobSpeedup, ...]:

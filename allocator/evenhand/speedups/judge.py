@@ -7,7 +7,7 @@ from math import expm1, log1p
 
 from evenhand.speedups.compare import Contrast, Estimate, contrasts, of_group, of_job
 from evenhand.speedups.evidence import GroupEvidence, gather
-from evenhand.speedups.in_use import Found, job_speedups, vectors_by
+from evenhand.speedups.in_use import Found, best_known, job_speedups
 from evenhand.speedups.like_jobs import undeclared_speedups
 from evenhand.speedups.reference import hints_of, reference_of
 from evenhand.speedups.resumable import refuted_claims
@@ -61,7 +61,7 @@ def audit_speedups(request: SpeedupAuditRequest) -> SpeedupReport:
         groups=tuple(groups),
         jobs=job_speedups(request.state, found, request.policy),
         undeclared=undeclared_speedups(
-            request.state, vectors_by(request.state, found, request.policy), evidence, request.policy
+            request.state, best_known(request.state, found, request.policy), evidence, request.policy
         ),
         refuted=refuted_claims(request.observations, known, request.policy),
         hints=tuple(hints),

@@ -9,7 +9,7 @@ from typing import TypeVar
 from rich.console import RenderableType
 from rich.text import Text
 
-from evenhand_api.report.text import Column, heading, instant, names, number, percent, plural, table
+from evenhand_api.report.text import NONE, Column, heading, instant, names, number, percent, plural, table
 from evenhand_models import (
     ClusterState,
     MisreportGain,
@@ -25,6 +25,8 @@ T = TypeVar("T")
 
 WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
 STYLES = {SpeedupFlag.SUSPECT: "yellow", SpeedupFlag.OVERDECLARED: "bold red", SpeedupFlag.UNDERDECLARED: "bold red"}
+ROOMY = 90
+"""Columns from which a ratio comes with what it is compared with."""
 WIDE = 100
 """Columns from which the gains under all objectives fit side by side."""
 USES = {
@@ -54,8 +56,8 @@ def speedup_report(state: ClusterState, report: SpeedupReport, width: int, rows:
         Most rows of a list; 0: all.
     """
     yield from _summary(report)
-    yield from _groups(report, rows)
-    yield from _own(report, rows)
+    yield from _groups(report, width, rows)
+    yield from _own(report, width, rows)
     yield from _gains(report, width)
     yield from _refuted(report, rows)
     yield from _next_rounds(state, report, rows)
@@ -76,40 +78,45 @@ def _summary(report: SpeedupReport) -> Iterator[RenderableType]:
         yield Text(f"left out, {left.code}: {plural(left.observations, 'observation')}, {names(left.names)}")
 
 
-def _groups(report: SpeedupReport, rows: int) -> Iterator[RenderableType]:
+def _groups(report: SpeedupReport, width: int, rows: int) -> Iterator[RenderableType]:
     if not report.groups:
         yield Text("no group was observed on a type that its jobs declare, besides the one others are compared with")
         return
     listed = sorted(report.groups, key=lambda e: (-e.severity, not e.enough, e.group, e.gpu_type))
     yield heading("Groups", "observed over declared, relative to a reference type; 1 is right")
-    found = table("group", *_TITLES, ("jobs", "right"), "finding")
+    found = table("group", *_titles(width), ("jobs", "right"), "finding")
     for entry in _first(listed, rows):
-        found.add_row(Text(entry.group), *_ratio(entry), f"{entry.jobs:,}", _finding(entry))
+        found.add_row(Text(entry.group), *_ratio(entry, width), f"{entry.jobs:,}", _finding(entry))
     yield found
     yield from _more(len(listed), rows)
 
 
-def _own(report: SpeedupReport, rows: int) -> Iterator[RenderableType]:
+def _own(report: SpeedupReport, width: int, rows: int) -> Iterator[RenderableType]:
     wrong = [(entry, ratio) for entry in report.jobs for ratio in entry.measured if ratio.flag in WRONG]
     if not wrong:
         return
     wrong.sort(key=lambda pair: (-pair[1].severity, pair[0].job, pair[1].gpu_type))
     yield heading("Jobs found wrong by what they themselves did")
-    found = table("job", "group", *_TITLES, "finding")
+    found = table("job", "group", *_titles(width), "finding")
     for entry, ratio in _first(wrong, rows):
-        found.add_row(Text(entry.job), Text(entry.group), *_ratio(ratio), _finding(ratio))
+        found.add_row(Text(entry.job), Text(entry.group), *_ratio(ratio, width), _finding(ratio))
     yield found
     yield from _more(len(wrong), rows)
 
 
-_TITLES: tuple[Column, ...] = ("type", "against", ("observed / declared", "right"), ("seen", "right"))
+def _titles(width: int) -> tuple[Column, ...]:
+    """Columns for a ratio; where there is little room, without what it was compared with and how often."""
+    titles: tuple[Column, ...] = ("type", "against", ("observed / declared", "right"), ("seen", "right"))
+    return titles if width >= ROOMY else ("type", ("observed / declared", "right"))
 
 
-def _ratio(entry: SpeedupRatio) -> list[Text]:
-    """The cells of `_TITLES`."""
-    value = "-"
+def _ratio(entry: SpeedupRatio, width: int) -> list[Text]:
+    """The cells of `_titles`."""
+    value = NONE
     if entry.ratio is not None and entry.low is not None and entry.high is not None:
         value = f"{_factor(entry.ratio)} ({_factor(entry.low)} to {_factor(entry.high)})"
+    if width < ROOMY:
+        return [Text(entry.gpu_type), Text(value)]
     seen = f"{entry.observations:,} + {entry.reference_observations:,}"
     return [Text(entry.gpu_type), Text(entry.reference_type), Text(value), Text(seen)]
 
@@ -120,14 +127,14 @@ def _factor(logarithm: float) -> str:
 
 def _finding(entry: SpeedupRatio) -> Text:
     if entry.flag in WRONG:
-        return Text(f"{entry.flag}, by {_share(entry.severity)} or more", style=STYLES[entry.flag])
+        return Text(f"{entry.flag} {_share(entry.severity)} or more", style=STYLES[entry.flag])
     if entry.flag is SpeedupFlag.SUSPECT:
-        return Text("suspect: off, but maybe by no more than the tolerance", style=STYLES[entry.flag])
-    return Text("right, as far as can be told" if entry.enough else "too little evidence", style="dim")
+        return Text("suspect: off, maybe within tolerance", style=STYLES[entry.flag])
+    return Text("no fault found" if entry.enough else "too little evidence", style="dim")
 
 
 def _share(value: float) -> str:
-    return percent(value) if value < 100 else f"{value:.3g} times"
+    return f"{100 * value:.0f} %" if value < 100 else f"{value:.3g} times"
 
 
 def _gains(report: SpeedupReport, width: int) -> Iterator[RenderableType]:
@@ -155,13 +162,13 @@ def _gains(report: SpeedupReport, width: int) -> Iterator[RenderableType]:
 
 def _gain(gain: MisreportGain | None) -> Text:
     if gain is None:
-        return Text("-")
+        return Text(NONE)
     style = "red" if gain.gain is not None and gain.gain > 1e-3 else ""
     return Text(f"{_signed(gain.gain)}, {_signed(gain.others)}", style=style)
 
 
 def _signed(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:+.1f} %"
+    return NONE if share is None else f"{100 * share:+.1f} %"
 
 
 def _refuted(report: SpeedupReport, rows: int) -> Iterator[RenderableType]:
@@ -198,7 +205,7 @@ def _next_rounds(state: ClusterState, report: SpeedupReport, rows: int) -> Itera
 
 
 def _vector(speedup: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in speedup.items()) or "-"
+    return ", ".join(f"{name} {value:.4g}" for name, value in speedup.items()) or NONE
 
 
 def _undeclared(report: SpeedupReport, rows: int) -> Iterator[RenderableType]:
