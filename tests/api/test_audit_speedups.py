@@ -102,6 +102,15 @@ def test_a_bare_list_of_observations_will_do(tmp_path: Path) -> None:
     assert reported(STATE, bare) == reported(STATE, SEEN)
 
 
+def test_schemas_describe_the_file_of_observations_and_the_report() -> None:
+    for which, document in (
+        ("observations", SEEN.read_text()),
+        ("speedup-report", typed(STATE, SEEN, "--json").stdout),
+    ):
+        schema = json.loads(CliRunner().invoke(app, ["schema", which]).stdout)
+        jsonschema.Draft202012Validator(schema).validate(json.loads(document))
+
+
 # Use and consequence
 
 

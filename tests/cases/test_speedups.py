@@ -91,10 +91,10 @@ def two_groups(of_b: float = 1.0) -> ClusterState:
 
 
 def seen(times: int) -> list[Observation]:
-    """So many observations of one job of each group on each type, as fast as the truth is."""
+    """So many observations of two jobs of each group on each type, as fast as the truth is."""
     return [
         Observation(job=name, gpu_type=t, gpus=1, work_done=x * (1 + 0.05 * (-1) ** i), seconds=600)
-        for name, truth in (("a000", A), ("b000", B))
+        for name, truth in (("a000", A), ("a001", A), ("b000", B), ("b001", B))
         for t, x in truth.items()
         for i in range(times)
     ]

@@ -1,4 +1,4 @@
-"""Who is flagged and who is not, over many simulated worlds; case 25's audit."""
+"""Who is flagged and who is not, over many simulated worlds (V2 to V4); case 25's audit (V3)."""
 
 from __future__ import annotations
 

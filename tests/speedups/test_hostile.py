@@ -1,4 +1,4 @@
-"""What a hostile user may send: the audit goes on, says what it left out, and accuses nobody for it."""
+"""What a hostile user may send: the audit goes on, says what it left out, and accuses nobody for it (V1)."""
 
 from __future__ import annotations
 

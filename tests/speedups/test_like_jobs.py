@@ -1,4 +1,4 @@
-"""Types that jobs do not mention: measured where seen, guessed from like jobs, never used by themselves."""
+"""Types that jobs do not mention: measured where seen, guessed from like jobs, never used by themselves (V6)."""
 
 from __future__ import annotations
 

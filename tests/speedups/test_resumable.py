@@ -1,4 +1,4 @@
-"""Jobs that come back from a requeue without their progress: their checkpoints count for nothing until they do."""
+"""Jobs that come back from a requeue without their progress: their checkpoints count for nothing until they do (V7)."""
 
 from __future__ import annotations
 

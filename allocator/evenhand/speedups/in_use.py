@@ -157,10 +157,10 @@ def _combined(group: GroupSpeedup | None, own: SpeedupRatio | None) -> tuple[flo
     parts = []
     if own is not None and own.ratio is not None and own.standard_error is not None:
         parts.append((own.ratio, own.standard_error**2))
-    if group is not None and group.enough and (own is None or group.jobs > 1):
+    if group is not None and _speaks(group):
         spread, error = group.job_spread or 0.0, group.standard_error or 0.0
         parts.append((group.ratio or 0.0, error**2 + spread**2))
-    elif not (own is not None and own.enough) and not (group is not None and group.enough):
+    elif own is None or not own.enough:
         return None
     total = sum(1.0 / variance for _, variance in parts)
     return sum(ratio / variance for ratio, variance in parts) / total, 1.0 / total
@@ -173,7 +173,12 @@ def _wrong(group: GroupSpeedup | None, own: SpeedupRatio | None, tolerance: floa
             return True
         if abs(own.ratio) <= log1p(tolerance):
             return False
-    return group is not None and group.flag in _WRONG
+    return group is not None and _speaks(group) and group.flag in _WRONG
+
+
+def _speaks(group: GroupSpeedup) -> bool:
+    """Whether what was found of a group says something about its other jobs; one job speaks for itself."""
+    return group.enough and group.jobs > 1
 
 
 def _refused(job: Job, found: Found, policy: SpeedupPolicy) -> bool:

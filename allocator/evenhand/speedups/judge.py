@@ -1,4 +1,4 @@
-"""audit_speedups(): observations in, findings out (rules V1 to V4)."""
+"""audit_speedups(): observations in, findings out (rule V4)."""
 
 from __future__ import annotations
 
