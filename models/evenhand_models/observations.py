@@ -13,6 +13,7 @@ from evenhand_models.quantities import (
     CHECKS_DEFERRED,
     CLOCK_TOLERANCE,
     MAX_SECONDS,
+    Count,
     Flag,
     GangSize,
     Id,
@@ -20,7 +21,7 @@ from evenhand_models.quantities import (
     Speedups,
     WireModel,
 )
-from evenhand_models.speedup_policy import Count, SpeedupPolicy
+from evenhand_models.speedup_policy import SpeedupPolicy
 
 Work = Annotated[float, Strict(), Field(ge=0, le=1e30, allow_inf_nan=False)]
 """Work done, in a unit of the job's own: samples, steps, tokens."""

@@ -7,18 +7,12 @@ from typing import Annotated
 
 from pydantic import Field, Strict
 
-from evenhand_models.quantities import Fraction, Id, Seconds, WholeNumber, WireModel
+from evenhand_models.quantities import Evidence, Few, Fraction, Id, Seconds, WireModel
 
 Spread = Annotated[float, Strict(), Field(ge=0.001, le=3, allow_inf_nan=False)]
 """Standard deviation of the logarithm of a rate, about the relative error where small."""
 Confidence = Annotated[float, Strict(), Field(ge=0.5, le=0.9999, allow_inf_nan=False)]
 """Probability that an interval covers what it is about."""
-Count = Annotated[WholeNumber, Field(ge=0)]
-"""A number of things seen, 0 or more."""
-Evidence = Annotated[WholeNumber, Field(ge=1, le=10**6)]
-"""A number of things seen, 1 or more."""
-Few = Annotated[WholeNumber, Field(ge=0, le=1000)]
-"""A number of things to do, 0 or more."""
 
 
 class SpeedupUse(StrEnum):

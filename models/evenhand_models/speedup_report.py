@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field, Strict
 
 from evenhand_models.policy import Objective
-from evenhand_models.quantities import Amount, Flag, Fraction, Id, Instant, Number, Speedups, Text, WireModel
-from evenhand_models.speedup_policy import Count, SpeedupPolicy
+from evenhand_models.quantities import Amount, Count, Flag, Fraction, Id, Instant, Number, Speedups, Text, WireModel
+from evenhand_models.speedup_policy import SpeedupPolicy
 
 Speedup = Annotated[float, Strict(), Field(ge=0, le=1e30, allow_inf_nan=False)]
 """Throughput of one GPU on the scale of what a job declares."""
