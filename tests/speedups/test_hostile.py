@@ -191,3 +191,40 @@ def test_the_reference_is_suspected_in_the_words_of_those_judged():
     assert report.groups[0].gpu_type == "A100"
     (hint,) = [h for h in report.hints if h.code is HintCode.REFERENCE_SUSPECT]
     assert "overdeclared" in hint.message
+
+
+def test_leaving_the_reference_type_out_is_no_way_round_the_audit():
+    rng = np.random.default_rng(12)
+    work, observations = [], []
+    for i in range(3):
+        true = speeds(rng)
+        work.append(job(f"good{i}", "A", 2, speedup=true))
+        observations += observed(rng, f"good{i}", true, dict.fromkeys(TYPES, 6))
+    true = speeds(rng)
+    work.append(job("dodger", "A", 2, speedup={"A100": true["A100"], "H100": 3 * true["H100"]}))
+    observations += observed(rng, "dodger", true, {"A100": 8, "H100": 8})
+    state, report = audited(work, observations, consequence="use_observed")
+    found = {
+        (j.job, m.gpu_type, m.reference_type, m.flag.value) for j in report.jobs for m in j.measured if m.flag in WRONG
+    }
+    assert found == {("dodger", "H100", "A100", "overdeclared")}
+    assert report.hints == ()
+    used = {j.id: j.speedup for j in vectors_in_use(state, report).jobs}
+    assert used["dodger"]["H100"] / used["dodger"]["A100"] == pytest.approx(true["H100"] / true["A100"], rel=0.15)
+    assert used["dodger"]["A100"] == true["A100"]
+
+
+def test_a_job_judged_by_a_reference_of_its_own_is_not_judged_by_its_groups_as_well():
+    rng = np.random.default_rng(13)
+    work, observations = [], []
+    for i in range(3):
+        true = speeds(rng)
+        work.append(job(f"liar{i}", "A", 2, speedup=true | {"A100": 3 * true["A100"]}))
+        observations += observed(rng, f"liar{i}", true, dict.fromkeys(TYPES, 6))
+    true = speeds(rng)
+    work.append(job("apart", "A", 2, speedup=true))  # declares all three, was seen on two
+    observations += observed(rng, "apart", true, {"A100": 9, "H100": 9})
+    state, report = audited(work, observations, use="observed", reference_type="V100")
+    used = {j.id: j.speedup for j in vectors_in_use(state, report).jobs}
+    assert used["apart"]["H100"] / used["apart"]["A100"] == pytest.approx(true["H100"] / true["A100"], rel=0.15)
+    assert used["apart"]["A100"] == true["A100"]

@@ -44,9 +44,12 @@ class Found:
         return Found({(entry.group, entry.gpu_type): entry for entry in groups}, own)
 
     def about(self, job: Job, gpu_type: str) -> tuple[GroupSpeedup | None, SpeedupRatio | None]:
-        """What is known of a job on a type: of its group, of itself."""
-        own = next((r for r in self.own.get(job.id, ()) if r.gpu_type == gpu_type), None)
-        return self.groups.get((job.group, gpu_type)), own
+        """What is known of a job on a type: of its group, of itself; the group not where their references differ."""
+        mine = self.own.get(job.id, ())
+        group = self.groups.get((job.group, gpu_type))
+        if group is not None and any(r.reference_type != group.reference_type for r in mine):
+            group = None
+        return group, next((r for r in mine if r.gpu_type == gpu_type), None)
 
 
 def vectors_in_use(state: ClusterState, report: SpeedupReport, policy: SpeedupPolicy | None = None) -> ClusterState:

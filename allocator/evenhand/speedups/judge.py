@@ -9,7 +9,7 @@ from evenhand.speedups.compare import Contrast, Estimate, contrasts, of_group, o
 from evenhand.speedups.evidence import GroupEvidence, gather
 from evenhand.speedups.in_use import Found, best_known, job_speedups
 from evenhand.speedups.like_jobs import undeclared_speedups
-from evenhand.speedups.reference import hints_of, reference_of
+from evenhand.speedups.reference import hints_of, own_references, reference_of
 from evenhand.speedups.resumable import refuted_claims
 from evenhand.speedups.sift import declared_jobs, sift
 from evenhand_models import (
@@ -52,8 +52,12 @@ def audit_speedups(request: SpeedupAuditRequest) -> SpeedupReport:
             _of_group(part, name, reference, compared.get(name, ()), request.policy) for name in _types(part, reference)
         ]
         groups += entries
-        hints += hints_of(part, reference, entries, request.policy)
+        apart = own_references(part, reference)
+        hints += hints_of(part, reference, entries, request.policy, apart)
         own.update(_of_jobs(reference, compared, request.policy))
+        for alone in apart.values():
+            its = reference_of(alone, request.policy)
+            own.update(_of_jobs(its, contrasts(alone, its), request.policy))
     found = Found.of(groups, own)
     return SpeedupReport(
         now=request.state.now,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from evenhand.speedups.evidence import Cell, GroupEvidence
 from evenhand_models import GroupSpeedup, HintCode, ProfileHint, SpeedupFlag, SpeedupPolicy
@@ -40,14 +40,39 @@ def reference_of(evidence: GroupEvidence, policy: SpeedupPolicy) -> str:
     return min(often, key=lambda name: (round(sum(pace[name]) / len(pace[name]), 9), name))
 
 
+def own_references(evidence: GroupEvidence, reference: str) -> dict[str, GroupEvidence]:
+    """What was observed of each job that cannot be compared with its group's reference type, but with another.
+
+    Else leaving out a type that the rest of the group declares would be a way round the audit.
+    """
+    able: set[str] = set()
+    gangs: dict[str, list[Mapping[str, Cell]]] = defaultdict(list)
+    for gang in evidence.gangs:
+        declared = {name for name, cell in gang.items() if cell.declared}
+        job = next(iter(gang.values())).job
+        if len(declared) > 1:
+            gangs[job].append(gang)
+            if reference in declared:
+                able.add(job)
+    return {
+        job: GroupEvidence(evidence.group, tuple(own), evidence.noise)
+        for job, own in sorted(gangs.items())
+        if job not in able
+    }
+
+
 def hints_of(
-    evidence: GroupEvidence, reference: str, entries: Sequence[GroupSpeedup], policy: SpeedupPolicy
+    evidence: GroupEvidence,
+    reference: str,
+    entries: Sequence[GroupSpeedup],
+    policy: SpeedupPolicy,
+    apart: Container[str] = (),
 ) -> list[ProfileHint]:
-    """What should be measured of a group, the reference type above all."""
+    """What should be measured of a group, the reference type above all; jobs that stand apart are judged without it."""
     wanted = policy.reference_type or reference
     group = evidence.group
     hints = []
-    if lone := _never_on(evidence, wanted):
+    if lone := [job for job in _never_on(evidence, wanted) if job not in apart]:
         message = (
             f"{len(lone)} of the observed jobs of group {group!r} were never observed on the reference type {wanted!r} "
             f"at the same size as on another: nothing they declare can be checked until they are."
