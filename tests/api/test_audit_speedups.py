@@ -230,14 +230,16 @@ def test_wrong_usage_is_code_2() -> None:
         (STATE,),
         (STATE, SEEN, "--policy", "guess"),
         (STATE, SEEN, "--consequence", "shame"),
+        (STATE, SEEN, "--write-state", "-"),
     ):
         assert typed(*arguments).exit_code == 2
 
 
 def test_a_state_that_cannot_be_written_is_code_4(tmp_path: Path) -> None:
-    done = typed(STATE, SEEN, "--no-gains", "--write-state", tmp_path / "missing" / "next.json")
-    assert done.exit_code == 4
-    assert "cannot be written" in done.stderr
+    for place in (tmp_path / "missing" / "next.json", tmp_path, ".", ""):
+        done = typed(STATE, SEEN, "--no-gains", "--write-state", place)
+        assert done.exit_code == 4
+        assert "cannot be written" in done.stderr
 
 
 def test_the_command_explains_its_exit_codes() -> None:

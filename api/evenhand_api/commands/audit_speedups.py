@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -86,6 +86,8 @@ def audit_speedups_command(
     with reported():
         if state == observations == "-":
             raise typer.BadParameter("only one of STATE and OBSERVATIONS can be standard input")
+        if write_state == Path("-"):
+            raise typer.BadParameter("standard output holds the report; name a file", param_hint="--write-state")
         asked = read_request(state, round_policy)
         request = _request(asked, observations, use, consequence)
         report = _audited(request, gains)
@@ -174,10 +176,11 @@ def _write_state(path: Path, asked: AllocateRequest, report: SpeedupReport, with
     data = document.model_dump_json(exclude_defaults=True).encode() + b"\n"
     if path.suffix.lower() == ".gz":
         data = gzip.compress(data, mtime=0)
-    beside = path.with_name(path.name + ".part")  # STATE itself may be the file: it is whole at every moment
+    beside = Path(f"{path}.part")  # STATE itself may be the file: it is whole at every moment
     try:
         beside.write_bytes(data)
         beside.replace(path)
     except OSError as reason:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
         raise Failure(f"{path} cannot be written: {reason.strerror or reason}.") from None

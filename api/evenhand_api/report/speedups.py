@@ -72,8 +72,11 @@ def _summary(report: SpeedupReport) -> Iterator[RenderableType]:
     )
     bad = {entry.group for entry in report.groups if entry.flag in WRONG}
     jobs = sum(any(ratio.flag in WRONG for ratio in entry.measured) for entry in report.jobs)
-    found = plural(len(bad), "group") + " and " + plural(jobs, "job") + " declare what observations contradict"
-    yield Text(found, style="bold red" if bad or jobs else "green")
+    if bad or jobs:
+        found = plural(len(bad), "group") + " and " + plural(jobs, "job") + " declare what observations contradict"
+        yield Text(found, style="bold red")
+    else:
+        yield Text("no declared speedup is contradicted by observations", style="green")
     for left in report.left_out:
         yield Text(f"left out, {left.code}: {plural(left.observations, 'observation')}, {names(left.names)}")
 
