@@ -30,12 +30,13 @@ class JobClasses:
     of: IntArray
 
 
-def job_classes(leaf: IntArray, size: IntArray, speed_milli: IntArray) -> JobClasses:
+def job_classes(leaf: IntArray, size: IntArray, speed_milli: IntArray, most: int = MOST_CLASSES) -> JobClasses:
     """Sort jobs into classes.
 
     Parameters
     ----------
     leaf : position of each job's leaf, int [J]; size : GPUs, int [J]; speed_milli : int [J, T].
+    most : classes that a leaf may have.
     """
     leaves = int(leaf.max(initial=-1)) + 1
     keys = np.zeros((len(leaf), 1 + speed_milli.shape[1]), dtype=np.int64)
@@ -47,7 +48,7 @@ def job_classes(leaf: IntArray, size: IntArray, speed_milli: IntArray) -> JobCla
             break
         looks = looks_of(speed_milli[jobs], grid)
         kinds = np.unique(np.column_stack([leaf[jobs], looks]), axis=0)
-        few = undecided & (np.bincount(kinds[:, 0], minlength=leaves) <= MOST_CLASSES)
+        few = undecided & (np.bincount(kinds[:, 0], minlength=leaves) <= most)
         keys[jobs, 1:] = np.where(few[leaf[jobs]][:, None], looks, 0)
         undecided &= ~few
     found, of = np.unique(keys, axis=0, return_inverse=True)
