@@ -132,5 +132,4 @@ class BundleProgram:
         order = np.argsort(pile, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(pile, minlength=piles))]).astype(np.int64)
         self._program.add_columns(near, -weights, weights, (indptr, order, np.ones(self._count)))
-        self._program.forget()
         self._near = True
