@@ -14,7 +14,7 @@ from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share, near_slices
 from evenhand.fairness.group_value import FloatArray, GroupValues, wished_of
-from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest
+from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest, largest_both_ways
 from evenhand.fairness.twins import Twins, merged
 from evenhand.shapes import BoolArray, IntArray
 
@@ -106,13 +106,8 @@ def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
 
 
 def _worst(grid: Grid, x: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
-    """For each leaf the few others that it envies most beyond the slack."""
-    values = grid.values
-    split = grid.split(x)
+    """Pairs with most envy beyond the slack: the few worst for each leaf, as the envious and as the envied."""
+    values, split = grid.values, grid.split(x)
     envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
     envy[met] = -1.0
-    some = np.flatnonzero(envy.max(axis=1, initial=-1.0) > SLACK)
-    rows, envied = largest(envy[some], WORST_PER_LEAF)
-    envious = some[rows]
-    keep = envy[envious, envied] > SLACK
-    return envious[keep], envied[keep]
+    return largest_both_ways(envy, WORST_PER_LEAF, SLACK)

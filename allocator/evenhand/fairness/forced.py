@@ -10,11 +10,11 @@ import numpy as np
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.group_value import FloatArray, GroupValues, best_split, wished_of
-from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest
+from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest_both_ways
 from evenhand.shapes import IntArray
 from evenhand.solvers.lp import INFINITY, Rows
 
-WORST = 3
+WORST_PER_LEAF = 3
 """Constraints met at once for each leaf, by those it envies and by those that envy it."""
 _NOT_LESS = 1e-7
 """How much more shortfall than the least is allowed, so that rounding does not make the least impossible."""
@@ -66,22 +66,13 @@ def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> F
             amounts = program.best()
             split = ground.lift(amounts)
             beyond = _envy_at(values, split) * ratio - ground.excess(amounts)[None, :]
-            envious, envied = _worst(np.where(met, 0.0, beyond))
+            envious, envied = largest_both_ways(np.where(met, 0.0, beyond), WORST_PER_LEAF, SLACK)
             if not len(envious):
                 return split
             met[envious, envied] = True
             program.at_least(ground.envy(envious, envied))
     except (LimitHit, SolverError):
         return None
-
-
-def _worst(beyond: FloatArray) -> tuple[IntArray, IntArray]:
-    """The few most violated pairs of each leaf, by the envious and by the envied."""
-    wanted = np.zeros(beyond.shape, dtype=bool)
-    wanted[largest(beyond, WORST)] = True
-    wanted.T[largest(beyond.T, WORST)] = True
-    envious, envied = np.nonzero(wanted & (beyond > SLACK))
-    return envious.astype(np.int64), envied.astype(np.int64)
 
 
 class _Ground:
