@@ -98,13 +98,18 @@ def main() -> None:
     vectors = read_vectors(given.vectors, SIA_ODD)
     types = types_of(vectors)
     print(f"{given.vectors.stem}: {len(vectors)} vectors, {len(types)} types, {given.draws} draws a row")
-    print(f"{'groups':>6} {'models':>6} {'classes':>7}   over the blurred target            least over slice  (blurred)  CPU s")
+    print(
+        f"{'groups':>6} {'models':>6} {'classes':>7}   over the blurred target            least over slice  (blurred)  CPU s"
+    )
     every: dict[int, list[float]] = {most: [] for most in given.most}
     for groups in GROUPS:
         for models in MODELS:
             if models > len(vectors):
                 continue
-            drawn = [draw(random.Random(f"{groups}-{models}-{k}"), vectors, types, groups, models) for k in range(given.draws)]
+            drawn = [
+                draw(random.Random(f"{groups}-{models}-{k}"), vectors, types, groups, models)
+                for k in range(given.draws)
+            ]
             blurred = [target(one, 1) for one in drawn]
             for most in given.most:
                 found = [target(one, most) for one in drawn]
@@ -116,7 +121,9 @@ def main() -> None:
                     f"  {statistics.mean(f.cpu_s for f in found):.3f}"
                 )
     for most, gain in every.items():
-        print(f"all, at most {most}: {statistics.mean(gain):.4f} ({min(gain):.4f} to {max(gain):.4f}), {len(gain)} draws")
+        print(
+            f"all, at most {most}: {statistics.mean(gain):.4f} ({min(gain):.4f} to {max(gain):.4f}), {len(gain)} draws"
+        )
 
 
 if __name__ == "__main__":
