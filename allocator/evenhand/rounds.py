@@ -144,13 +144,10 @@ def _better(the_round: _Round, solved: Solved) -> Solved:
 
 
 def _pinned_bundles(snapshot: Snapshot, target: Target) -> FloatArray:
-    """P_i: GPUs by type that the pinned jobs of each leaf hold, float [L, T]."""
-    held = np.zeros((len(target.leaves), len(snapshot.types)))
-    place = {int(g): i for i, g in enumerate(target.leaves)}
-    for j in np.flatnonzero(snapshot.pinned & snapshot.budgeted):
-        i = place.get(int(snapshot.group[j]))
-        if i is not None and snapshot.held_type[j] >= 0:
-            held[i, int(snapshot.held_type[j])] += int(snapshot.held[j])
+    """P_ik: GPUs by type that the pinned jobs of each class hold, float [K, T]."""
+    held = np.zeros(target.values.weights.shape)
+    jobs = np.flatnonzero(snapshot.pinned & snapshot.budgeted & (target.job_class >= 0) & (snapshot.held_type >= 0))
+    np.add.at(held, (target.job_class[jobs], snapshot.held_type[jobs]), snapshot.held[jobs])
     return held
 
 
