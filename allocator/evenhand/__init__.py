@@ -6,6 +6,7 @@ plan = allocate(state, Policy(time_limit_s=2))
 
 from evenhand.audit import AuditReport, Finding, audit
 from evenhand.errors import AuditFailed
+from evenhand.fairness.comparison import compare_objectives
 from evenhand.rounds import allocate
 from evenhand.version import VERSION
 from evenhand_models import (
@@ -16,6 +17,7 @@ from evenhand_models import (
     EvenhandError,
     InvalidInput,
     Objective,
+    ObjectiveComparison,
     Plan,
     Policy,
 )
@@ -33,8 +35,10 @@ __all__ = [
     "Finding",
     "InvalidInput",
     "Objective",
+    "ObjectiveComparison",
     "Plan",
     "Policy",
     "allocate",
     "audit",
+    "compare_objectives",
 ]

@@ -13,6 +13,7 @@ from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
 from evenhand.explain import explain, unlocks
+from evenhand.fairness.pareto import Pareto, pareto_gap
 from evenhand.fairness.target import Target, fair_target, forced_slack
 from evenhand.goals import FloatArray, goals, standing
 from evenhand.greedy import greedy, top_up
@@ -53,6 +54,7 @@ class _Round:
     owed: tuple[int, ...]
     program: Program
     forced: FloatArray
+    pareto: Pareto | None
 
 
 def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
@@ -86,11 +88,12 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
         forced = forced_slack(target, _pinned_bundles(snapshot, target))
+        pareto = pareto_gap(target.values, target.x, target.work)
     with deadline.stage("formulate"):
         program, counted = formulate(snapshot, entitled, target, owed)
     with deadline.stage("greedy"):
         first = greedy(snapshot, entitled, program.index)
-    the_round = _Round(snapshot, entitled, target, owed, program, forced)
+    the_round = _Round(snapshot, entitled, target, owed, program, forced, pareto)
     reserve = _reserve_s(deadline, target, len(snapshot.tree.ids))
     trouble: str | None = None
     try:
@@ -149,7 +152,15 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
         if fallback is not None:
             status = CertificateStatus.FALLBACK
         proof = certificate(
-            s, target, got, reached, status, solved.bound, the_round.forced, cut_by_time=solved.cut_by_time
+            s,
+            target,
+            got,
+            reached,
+            status,
+            solved.bound,
+            the_round.forced,
+            the_round.pareto,
+            cut_by_time=solved.cut_by_time,
         )
         warnings = warnings_of(s, the_round.entitled)
         if fallback is not None:

@@ -6,6 +6,7 @@ The same models serve REST, the command line, files and the library. They are fr
 
 from evenhand_models.certificate import Certificate, CertificateStatus, EnvyPair, Goal
 from evenhand_models.cluster import ClusterState, check_state
+from evenhand_models.comparison import GroupOutcome, ObjectiveComparison, ObjectiveOutcome, Owed
 from evenhand_models.errors import EvenhandError, FieldError, InvalidInput
 from evenhand_models.groups import Group, Usage
 from evenhand_models.hardware import GpuType, Node, NodeStatus, Placement
@@ -34,6 +35,7 @@ __all__ = [
     "Goal",
     "GpuType",
     "Group",
+    "GroupOutcome",
     "GroupReport",
     "InvalidInput",
     "Job",
@@ -41,6 +43,9 @@ __all__ = [
     "Node",
     "NodeStatus",
     "Objective",
+    "ObjectiveComparison",
+    "ObjectiveOutcome",
+    "Owed",
     "Placement",
     "Plan",
     "PlanWarning",
