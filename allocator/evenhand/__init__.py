@@ -9,6 +9,7 @@ from evenhand.errors import AuditFailed
 from evenhand.fairness.comparison import compare_objectives
 from evenhand.rounds import allocate
 from evenhand.version import VERSION
+from evenhand.window_envy import window_envy
 from evenhand_models import (
     Action,
     Assignment,
@@ -41,4 +42,5 @@ __all__ = [
     "allocate",
     "audit",
     "compare_objectives",
+    "window_envy",
 ]

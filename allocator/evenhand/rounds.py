@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from evenhand.assignments import assignments
 from evenhand.audit import audit
 from evenhand.certify import certificate
@@ -14,6 +12,7 @@ from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
 from evenhand.explain import explain, unlocks
 from evenhand.fairness.pareto import Pareto, pareto_gap
+from evenhand.fairness.pins import pinned_bundles
 from evenhand.fairness.target import Target, fair_target, forced_slack
 from evenhand.goals import FloatArray, goals, standing
 from evenhand.greedy import greedy, top_up
@@ -87,7 +86,7 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
         owed = owed_gangs(snapshot, entitled)
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
-        forced = forced_slack(target, _pinned_bundles(snapshot, target))
+        forced = forced_slack(target, pinned_bundles(snapshot, target.leaves))
         pareto = pareto_gap(target.values, target.x, target.work)
     with deadline.stage("formulate"):
         program, counted = formulate(snapshot, entitled, target, owed)
@@ -127,17 +126,6 @@ def _better(the_round: _Round, solved: Solved, first: Outcome) -> Solved:
             the_round.snapshot, the_round.entitled, the_round.program.index, restore(the_round.snapshot, solved.outcome)
         )
     return Solved(outcome, solved.bound, solved.optimal, solved.cut_by_time, solved.sizes)
-
-
-def _pinned_bundles(snapshot: Snapshot, target: Target) -> FloatArray:
-    """P_i: GPUs by type that the pinned jobs of each leaf hold, float [L, T]."""
-    held = np.zeros((len(target.leaves), len(snapshot.types)))
-    place = {int(g): i for i, g in enumerate(target.leaves)}
-    for j in np.flatnonzero(snapshot.pinned & snapshot.budgeted):
-        i = place.get(int(snapshot.group[j]))
-        if i is not None and snapshot.held_type[j] >= 0:
-            held[i, int(snapshot.held_type[j])] += int(snapshot.held[j])
-    return held
 
 
 def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str | None = None) -> Plan:
