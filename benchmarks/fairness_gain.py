@@ -91,7 +91,9 @@ def plot(name: str, measured: dict[ThroughputUnit, dict[int, list[dict[Objective
     with mpl.rc_context({"svg.hashsalt": "evenhand", "svg.fonttype": "none"}):
         figure = Figure(figsize=(10, 3.6), layout="constrained")
         FigureCanvasAgg(figure)
-        for axes, (unit, found) in zip(figure.subplots(1, len(measured), squeeze=False)[0], measured.items(), strict=True):
+        for axes, (unit, found) in zip(
+            figure.subplots(1, len(measured), squeeze=False)[0], measured.items(), strict=True
+        ):
             sizes = sorted(found)
             for objective in SHOWN:
                 each = [ratios(found[n], objective, Objective.FAIR_SHARE) for n in sizes]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.entitlement import Entitlement
+from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places
 from evenhand.program.constraints.entitlement import GRAIN, demands_below, grains, whole_gangs
@@ -141,8 +142,7 @@ def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
     e = target.entitled
     bundles = got.allocated[leaves].astype(np.float64)
     biggest = largest_gangs(snapshot)[leaves]
-    wished = (target.pi * target.cap)[:, None] + e[:, None] * (target.values.lever @ (bundles / e[:, None]).T)
-    beyond = wished - (got.counted_throughput[leaves] + biggest)[:, None]
+    beyond = wished_of(target.values, bundles) - (got.counted_throughput[leaves] + biggest)[:, None]
     found = np.maximum(beyond * (e[None, :] / e[:, None]), 0.0)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)

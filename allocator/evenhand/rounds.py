@@ -12,7 +12,7 @@ from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
 from evenhand.explain import explain, unlocks
 from evenhand.fairness.pareto import Pareto, pareto_gap
-from evenhand.fairness.pins import pinned_bundles
+from evenhand.fairness.pins import pinned_split
 from evenhand.fairness.target import Target, fair_target, forced_slack
 from evenhand.goals import FloatArray, goals, standing
 from evenhand.greedy import greedy, top_up
@@ -86,7 +86,7 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
         owed = owed_gangs(snapshot, entitled)
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
-        forced = forced_slack(target, pinned_bundles(snapshot, target.leaves))
+        forced = forced_slack(target, pinned_split(snapshot, target.values, target.job_class))
         pareto = pareto_gap(target.values, target.x, target.work)
     with deadline.stage("formulate"):
         program, counted = formulate(snapshot, entitled, target, owed)

@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.entitlement import entitle
 from evenhand.fairness.forced import least_slack
 from evenhand.fairness.group_value import FloatArray, GroupValues, group_values
-from evenhand.fairness.pins import pinned_bundles
+from evenhand.fairness.pins import pinned_split
 from evenhand.fairness.swapped import value_of_others
 from evenhand.shapes import IntArray
 from evenhand.snapshot import Snapshot, take_snapshot
@@ -103,10 +103,10 @@ class EnvyWindow:
         weight : how long it lasted, in any unit that all rounds share, above 0.
         """
         snapshot = take_snapshot(state, plan.policy)
-        values = group_values(snapshot, entitle(snapshot))
+        values, job_class = group_values(snapshot, entitle(snapshot))
         held, target, reached = _own_figures(snapshot, plan, values.leaves)
         gained = value_of_others(values, held) - reached[:, None]
-        forced = _forced(snapshot, values, target)
+        forced = _forced(values, target, pinned_split(snapshot, values, job_class))
         self._rounds += 1
         at = self._places([snapshot.tree.ids[int(leaf)] for leaf in values.leaves])
         square = np.ix_(range(4), at, at)
@@ -168,9 +168,8 @@ def _own_figures(snapshot: Snapshot, plan: Plan, leaves: IntArray) -> tuple[Floa
     return table[:, :count], table[:, count : 2 * count], table[:, -1]
 
 
-def _forced(snapshot: Snapshot, values: GroupValues, target: FloatArray) -> FloatArray:
-    """Envy that pinned jobs force on any division of this round: throughput, float [L, L]."""
-    pinned = pinned_bundles(snapshot, values.leaves)
+def _forced(values: GroupValues, target: FloatArray, pinned: FloatArray) -> FloatArray:
+    """Envy that pinned GPUs, float [K, T], force on any division of this round: throughput, float [L, L]."""
     if not pinned.any():
-        return np.zeros((len(values.cap), len(values.cap)))
+        return np.zeros((len(values.leaves), len(values.leaves)))
     return least_slack(values, target, pinned)

@@ -44,9 +44,9 @@ def test_values_floors_and_prices():
     p, q = target.leaves
     assert (p.entitled, q.entitled) == pytest.approx((2, 10))
     assert p.slice == pytest.approx({"h100": 1, "a100": 1})
-    assert p.speed == {"h100": 1.0, "a100": 0.5}
+    assert p.classes[0].speed == {"h100": 1.0, "a100": 0.5}
     assert p.floor == pytest.approx(1.5)
-    assert p.price == 0  # the slice of 2 is just what it can hold
+    assert p.prices == (0,)  # the slice of 2 is just what it can hold
     assert q.floor == pytest.approx(10)
     assert p.value({"h100": 1.5, "a100": 9}) == pytest.approx(1.75)
     assert target.value == pytest.approx({"P": 1.75, "Q": 10})
@@ -60,7 +60,7 @@ def test_the_price_of_a_full_hand_is_that_of_the_last_type_taken():
     reading = read(state(nodes, [group("P"), group("Q")], jobs), Policy())
     leaf = aim_at(reading, dues(reading), {}).leaves[0]
     assert leaf.slice == pytest.approx({"h100": 2, "a100": 2})
-    assert leaf.price == 0.25
+    assert leaf.prices == (0.25,)
     assert leaf.floor == pytest.approx(2.25)
     assert leaf.bound(leaf.slice) == pytest.approx(leaf.floor)  # L touches v at the slice
     assert leaf.bound({"h100": 4.0, "a100": 0.0}) == pytest.approx(3.75)  # and is above it elsewhere: v is 3

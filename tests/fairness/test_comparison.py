@@ -42,14 +42,15 @@ def test_two_groups_by_hand():
 
 
 def test_envy_is_what_the_other_bundle_is_worth_to_oneself_over_the_own_slice():
-    work = jobs("a", 8, speedup={"h100": 1, "k80": 0.9}) + jobs("b", 8, speedup={"h100": 1, "k80": 0.2})
-    found = compare_objectives(snapshot({"h100": 4, "k80": 4}, [group("a"), group("b")], work).state)
+    work = jobs("a", 8, speedup={"h100": 1, "k80": 0.9}) + jobs("b", 8, speedup={"p100": 1, "h100": 0.5, "k80": 0.1})
+    found = compare_objectives(snapshot({"h100": 4, "k80": 4, "p100": 1}, [group("a"), group("b")], work).state)
     most = found.outcome(Objective.MAX_THROUGHPUT)
-    assert most.throughput == pytest.approx(7.6)
-    assert {g.group: dict(g.gpus) for g in most.groups} == {"a": {"k80": 4.0}, "b": {"h100": 4.0}}
-    assert {g.group: g.max_envy for g in most.groups} == pytest.approx({"a": (4 - 3.6) / 3.8, "b": 0.0})
-    assert most.least_served == "a"
-    assert most.least_sharing_incentive == pytest.approx(3.6 / 3.8)
+    assert most.throughput == pytest.approx(8.6)
+    assert {g.group: dict(g.gpus) for g in most.groups} == {"a": {"h100": 4.0, "k80": 4.0}, "b": {"p100": 1.0}}
+    assert {o.group: o.floor for o in found.owed} == pytest.approx({"a": 3.8, "b": 1.7})
+    assert {g.group: g.max_envy for g in most.groups} == pytest.approx({"a": 0.0, "b": (2.4 - 1) / 1.7})
+    assert most.least_served == "b"
+    assert most.least_sharing_incentive == pytest.approx(1 / 1.7)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -154,7 +154,9 @@ def held(protected: bool) -> ClusterState:
     """B's six of eight GPUs, under protection or just past it; A waits for as many as there are."""
     since = "2026-11-01T11:50:00Z" if protected else "2026-11-01T10:00:00Z"
     work = [job(f"a{i}", "A", 1) for i in range(8)] + [job(f"b{i}", "B", 1) for i in range(2, 4)]
-    return built([node("n1", 8)], [grouped("A"), grouped("B")], [running("b1", "B", {"n1": 6}, started_at=since), *work])
+    return built(
+        [node("n1", 8)], [grouped("A"), grouped("B")], [running("b1", "B", {"n1": 6}, started_at=since), *work]
+    )
 
 
 @pytest.mark.parametrize("objective", list(Objective))

@@ -157,9 +157,7 @@ def test_a_group_with_three_shares_gets_what_three_replicas_get(objective):
         owed[0], times[0] = 3 * owed[-1], 3
         parts = np.repeat(np.where(np.arange(len(owed)) == 0, owed / 3, owed), times)
         whole = replace(matrix, owed=owed)
-        split = Matrix(
-            np.repeat(matrix.speedup, times, axis=0), parts, np.repeat(matrix.cap, times), matrix.gpus
-        )
+        split = Matrix(np.repeat(matrix.speedup, times, axis=0), parts, np.repeat(matrix.cap, times), matrix.gpus)
         x, y = value_of(whole.values, objective(whole.values)[0]), value_of(split.values, objective(split.values)[0])
         joined = np.concatenate([[y[:3].sum()], y[3:]])
         if objective in (envy_free, max_throughput):

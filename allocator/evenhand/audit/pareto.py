@@ -42,18 +42,27 @@ def proven_gap(reading: Reading, target: Target, prices: Mapping[str, float]) ->
     most = sum(prices.get(kind, 0.0) * gpus for kind, gpus in reading.capacity.items())
     there = {kind: prices.get(kind, 0.0) for kind, gpus in reading.capacity.items() if gpus > 0}
     whole = sum(reading.capacity.values())
-    most += sum(_least(leaf, min(leaf.cap, whole), value[leaf.group], there) for leaf in target.leaves)
+    most += sum(_least(leaf, whole, value[leaf.group], there) for leaf in target.leaves)
     return max(0.0, most / total - 1.0)
 
 
-def _least(leaf: Leaf, cap: float, value: float, prices: Mapping[str, float]) -> float:
-    """Return a leaf's part of the bound: least over s >= 1 of the profit of cap GPUs at s, less (s - 1) v.
+def _least(leaf: Leaf, whole: int, value: float, prices: Mapping[str, float]) -> float:
+    """Return a leaf's part of the bound: least over s >= 1 of the profit of its classes at s, less (s - 1) v.
 
-    The profit is a maximum of straight lines in s, one for each type and 0, so the least is at 1 or where two meet.
+    A class's profit is a maximum of straight lines in s, one for each type and 0, so the least is at 1 or where two
+    of one class meet.
     """
-    lines = [(leaf.speed.get(kind, 0.0), price) for kind, price in prices.items()] + [(0.0, 0.0)]
-    places = [1.0]
-    for (steep, price), (flat, other) in combinations(lines, 2):
-        if steep != flat:
-            places.append(max(1.0, (price - other) / (steep - flat)))
-    return min(cap * max(scale * speed - price for speed, price in lines) - (scale - 1.0) * value for scale in places)
+    classes = [
+        (min(one.gpus, whole), [(one.speed.get(kind, 0.0), price) for kind, price in prices.items()] + [(0.0, 0.0)])
+        for one in leaf.classes
+    ]
+    places = {1.0}
+    for _, lines in classes:
+        for (steep, price), (flat, other) in combinations(lines, 2):
+            if steep != flat:
+                places.add(max(1.0, (price - other) / (steep - flat)))
+    return min(
+        sum(gpus * max(scale * speed - price for speed, price in lines) for gpus, lines in classes)
+        - (scale - 1.0) * value
+        for scale in places
+    )

@@ -12,8 +12,8 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.fair_share import fair_share
-from evenhand.fairness.group_value import FloatArray, GroupValues
+from evenhand.fairness.fair_share import fair_share, near_slices
+from evenhand.fairness.group_value import FloatArray, GroupValues, wished_of
 from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest
 from evenhand.fairness.twins import Twins, merged
 from evenhand.shapes import BoolArray, IntArray
@@ -31,10 +31,10 @@ def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArra
 
     Leaves that are owed next to nothing get their slices: nobody who is at its floor envies them.
     """
-    useful = (values.weights > 0).any(axis=0) & (values.capacity > 0)
+    useful = values.usable.any(axis=0)
     if not useful.any():
-        return np.zeros(values.weights.shape), True
-    if useful.sum() == 1:
+        return np.zeros(values.slices.shape), True
+    if useful.sum() == 1 and not values.several.any():
         return _one_type(values, int(np.flatnonzero(useful)[0])), True
     x, weighty = fair_share(values), values.weighty
     twins = merged(values.only(weighty))
@@ -46,11 +46,11 @@ def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArra
 
 
 def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
-    """Closed form: leaves with a slice above their cap get the cap, others alike for what they are owed."""
+    """Closed form for one class a leaf: leaves with a slice above their cap get the cap, others alike for what they are owed."""
     e, cap, weight = values.entitled, values.cap, values.weights[:, gpu_type]
     full = values.pi > 0
     rest = (weight > 0) & ~full
-    x = np.zeros(values.weights.shape)
+    x = np.zeros(values.slices.shape)
     x[full, gpu_type] = cap[full]
     if rest.any():
         left = float(values.capacity[gpu_type] - cap[full].sum())
@@ -66,11 +66,11 @@ def _best(twins: Twins, iterations: int) -> FloatArray:
     program = BundleProgram(grid.worth, iterations)
     program.at_most(capacity_rows(grid))
     program.at_least(floor_rows(grid))
-    met = np.diag(~twins.several | (values.pi <= 0))
+    met = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
     _meet(program, grid, met, _like_tastes(values))
     x = _settled(program, grid, met)
     if not program.unique:
-        program.nearest_to(grid.gather(fair_share(values)), grid.gpus)
+        program.nearest_to(*near_slices(grid))
         x = _settled(program, grid, met)
     return grid.lift(x)
 
@@ -96,7 +96,7 @@ def _meet(program: BundleProgram, grid: Grid, met: BoolArray, pairs: tuple[IntAr
 
 def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
     """For each leaf those of most like taste: whom it will envy first. All pairs if there are few."""
-    count = len(values.cap)
+    count = len(values.leaves)
     if count <= ALL_PAIRS_UP_TO:
         return np.repeat(np.arange(count), count), np.tile(np.arange(count), count)
     taste = values.lever / np.maximum(np.linalg.norm(values.lever, axis=1, keepdims=True), 1e-12)
@@ -108,10 +108,8 @@ def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
 def _worst(grid: Grid, x: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
     """For each leaf the few others that it envies most beyond the slack."""
     values = grid.values
-    bundles = grid.lift(x)
-    own = (values.weights * bundles).sum(axis=1)
-    each = values.lever @ (bundles / values.entitled[:, None]).T
-    envy = (values.pi * values.cap - own)[:, None] + values.entitled[:, None] * each
+    split = grid.split(x)
+    envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
     envy[met] = -1.0
     some = np.flatnonzero(envy.max(axis=1, initial=-1.0) > SLACK)
     rows, envied = largest(envy[some], WORST_PER_LEAF)

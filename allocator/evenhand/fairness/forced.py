@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.group_value import FloatArray, GroupValues, envy_of, used_of
+from evenhand.fairness.group_value import FloatArray, GroupValues, best_split, wished_of
 from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.solvers.lp import INFINITY, Rows
@@ -25,24 +25,26 @@ def least_slack(values: GroupValues, fair: FloatArray, pinned: FloatArray, itera
     Parameters
     ----------
     fair : the target's bundles, float [L, T]: if they hold the pins, nothing is forced.
-    pinned : P, GPUs, float [L, T].
+    pinned : P, GPUs by class and type, float [K, T].
     """
-    leaves = len(values.cap)
+    leaves = len(values.leaves)
     none = np.zeros((leaves, leaves))
-    for possible in (fair, used_of(values.weights, values.cap, values.slices)):
-        if (possible >= pinned - SLACK).all():
+    for possible in (fair, values.slices):
+        if (best_split(values, possible) >= pinned - SLACK).all():
             return none
     x = _least_unfair(values, pinned, iterations)
     return none if x is None else _slack_at(values, x)
 
 
-def _slack_at(values: GroupValues, x: FloatArray) -> FloatArray:
-    envy = envy_of(values, x)
+def _slack_at(values: GroupValues, split: FloatArray) -> FloatArray:
+    """Envy above dust at a split, float [L, L]."""
+    envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
+    np.fill_diagonal(envy, 0.0)
     return np.where(envy > SLACK, envy, 0.0)
 
 
 def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> FloatArray | None:
-    """Bundles with the least shortfall, then the least envy; None if the work allowed does not do."""
+    """The split with the least shortfall, then the least envy; None if the work allowed does not do."""
     ground = _Ground(values, pinned, iterations)
     try:
         short = ground.program(np.concatenate([np.zeros(ground.grid.count), -ground.grid.unit]))
@@ -73,19 +75,19 @@ class _Ground:
 
     def __init__(self, values: GroupValues, pinned: FloatArray, iterations: int) -> None:
         self.grid = grid_of(values)
-        self.leaves = len(values.cap)
+        self.leaves = len(values.leaves)
         self._values, self._pinned, self._iterations = values, pinned, iterations
         self._all = np.arange(self.leaves)
 
     def lift(self, amounts: FloatArray) -> FloatArray:
-        """Bundles, pins included, float [L, T]."""
-        return np.asarray(self._pinned + self.grid.lift(amounts[: self.grid.count]))
+        """The split, pins included, float [K, T]."""
+        return np.asarray(self._pinned + self.grid.split(amounts[: self.grid.count]))
 
     def program(self, worth: FloatArray) -> BundleProgram:
         """Capacity, raised to hold the pins, and floors, missed at the price of a shortfall."""
         program = BundleProgram(worth, self._iterations)
         there = capacity_rows(self.grid)
-        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1) / self.grid.unit])
+        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1) / self.grid.class_unit])
         room = np.maximum(there.upper - pins, 0.0)
         program.at_most(Rows(there.indptr, there.indices, there.data, there.lower, room))
         floors = floor_rows(self.grid)
@@ -95,7 +97,7 @@ class _Ground:
                 floors.indptr + np.arange(self.leaves + 1),
                 np.insert(floors.indices, ends, count + self._all),
                 np.insert(floors.data, ends, 1.0),
-                floors.lower - (self._values.weights * self._pinned).sum(axis=1) / self.grid.unit,
+                floors.lower - self._values.brought(self._pinned) / self.grid.unit,
                 floors.upper,
             )
         )
@@ -111,7 +113,7 @@ class _Ground:
         """Envy rows over amounts above the pins."""
         rows, values = envy_rows(self.grid, envious, envied), self._values
         ratio = values.entitled[envious] / values.entitled[envied]
-        wished = ratio * (values.lever[envious] * self._pinned[envied]).sum(axis=1)
-        own = (values.weights[envious] * self._pinned[envious]).sum(axis=1)
+        wished = ratio * (values.lever[envious] * values.per_leaf(self._pinned)[envied]).sum(axis=1)
+        own = values.brought(self._pinned)[envious]
         beyond = (wished - own) / self.grid.unit[envious]
         return Rows(rows.indptr, rows.indices, rows.data, rows.lower + beyond, rows.upper)

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.fair_share import fair_share
+from evenhand.fairness.fair_share import fair_share, near_slices
 from evenhand.fairness.group_value import FloatArray, GroupValues
 from evenhand.fairness.rows import Grid, capacity_rows, compressed, floor_rows, grid_of
 from evenhand.fairness.twins import merged
@@ -40,22 +40,22 @@ def water_filled(values: GroupValues, measure: FloatArray, iterations: int) -> t
     The levels determine every leaf's throughput. Where the iterations do not do, the slices are the answer.
     """
     x, weighty = fair_share(values), values.weighty
-    if not len(values.cap):
+    if not len(values.leaves):
         return x, True
     twins = merged(values.only(weighty))
     grid = grid_of(twins.values)
     if not grid.count:
         return x, True
-    together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.cap))
+    together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.leaves))
     try:
         try:
             raised = _raised(grid, together / grid.unit, iterations, _NARROWER)
         except SolverError:
             raised = _raised(grid, together / grid.unit, iterations, _AGAIN)
-        bundles = nearest_with(grid, raised, iterations)
+        split = nearest_with(grid, raised, iterations)
     except (LimitHit, SolverError):
         return x, False
-    x[weighty] = twins.lift(bundles)
+    x[weighty] = twins.lift(twins.values.per_leaf(split))
     return x, True
 
 
@@ -67,12 +67,11 @@ def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -
     """
     n, leaves = grid.count, len(measure)
     every = np.arange(leaves)
-    own = grid.values.weights[grid.leaf, grid.gpu_type]
     keys = np.concatenate([grid.leaf, every, leaves + grid.leaf])
     columns = np.concatenate([np.arange(n), np.full(leaves, n), np.arange(n)])
     rises: BoolArray = np.bincount(grid.leaf, minlength=leaves) > 0
     lower = np.where(np.concatenate([rises, np.zeros(leaves, dtype=bool)]), 0.0, -INFINITY)
-    data = np.concatenate([own, -measure, own])
+    data = np.concatenate([grid.own, -measure, grid.own])
     capacity = capacity_rows(grid)
     levels = compressed(keys, columns, data, lower, np.full(2 * leaves, INFINITY))
     cost = np.concatenate([np.zeros(n), [1.0]])
@@ -87,7 +86,7 @@ def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -
         held = np.flatnonzero(price > min(_HOLDS_BACK, float(price.max()) / 2))
         rises[held] = False
         if not rises.any() or not len(held):
-            return grid.lift(np.maximum(found.x[:n], 0.0))
+            return grid.split(np.maximum(found.x[:n], 0.0))
         reached = found.x[n] * measure[held] * (1 - narrower)
         none, free = np.full(len(held), -INFINITY), np.full(len(held), INFINITY)
         program.set_rows(capacity.count + held, none, free)
@@ -117,10 +116,10 @@ def solved(program: LinearProgram, iterations: int) -> LpResult:
     return found
 
 
-def nearest_with(grid: Grid, bundles: FloatArray, iterations: int) -> FloatArray:
-    """Of all bundles that bring every leaf as much as these, those nearest to the slices, GPUs, float [L, T]."""
+def nearest_with(grid: Grid, split: FloatArray, iterations: int) -> FloatArray:
+    """Of all splits that bring every leaf as much as this, the nearest to the slices, GPUs, float [K, T]."""
     values = grid.values
-    value = (values.weights * bundles).sum(axis=1)
+    value = values.brought(split)
     kept = floor_rows(grid)
     lower = value / grid.unit * (1 - _NARROWER)
     program = BundleProgram(grid.worth, iterations)
@@ -129,21 +128,21 @@ def nearest_with(grid: Grid, bundles: FloatArray, iterations: int) -> FloatArray
     try:
         amounts = program.best()
         if not program.unique:
-            program.nearest_to(grid.gather(fair_share(values)), grid.gpus)
+            program.nearest_to(*near_slices(grid))
             amounts = program.best()
     except (LimitHit, SolverError):
-        return bundles
-    found = grid.lift(amounts)
-    lost = value - (values.weights * found).sum(axis=1)
-    return found if (lost <= _LOST * np.maximum(1.0, value)).all() else bundles
+        return split
+    found = grid.split(amounts)
+    lost = value - values.brought(found)
+    return found if (lost <= _LOST * np.maximum(1.0, value)).all() else split
 
 
 def max_min_throughput(values: GroupValues) -> float | None:
     """Throughput where every leaf gets z times its floor, z as large as can be; None if not computed."""
-    if not len(values.cap):
+    if not len(values.leaves):
         return 0.0
     one = merged(values.only(values.weighty)).values
-    if len(one.cap) > MOST_LEAVES:
+    if len(one.leaves) > MOST_LEAVES:
         return None
     grid = grid_of(one)
     if not grid.count:

@@ -40,7 +40,7 @@ def nash(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bo
     Where the iterations do not do, the slices are the answer.
     """
     x, weighty = fair_share(values), values.weighty
-    if not len(values.cap):
+    if not len(values.leaves):
         return x, True
     twins = merged(values.only(weighty))
     grid = grid_of(twins.values)
@@ -48,41 +48,42 @@ def nash(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bo
         return x, True
     try:
         found = _Tangents(grid, iterations).best()
-        bundles = nearest_with(grid, found.bundles, iterations)
+        split = nearest_with(grid, found.split, iterations)
     except (LimitHit, SolverError):
         return x, False
-    if gap_of(twins.values, bundles, found.type_price, found.cap_price) > GAP:
+    if gap_of(twins.values, twins.values.brought(split), found.type_price, found.cap_price) > GAP:
         return x, False
-    x[weighty] = twins.lift(bundles)
+    x[weighty] = twins.lift(twins.values.per_leaf(split))
     return x, True
 
 
-def gap_of(values: GroupValues, bundles: FloatArray, type_price: FloatArray, cap_price: FloatArray) -> float:
-    """How far `sum e_i log v_i` of bundles can be from the best, over `sum e_i`.
+def gap_of(values: GroupValues, value: FloatArray, type_price: FloatArray, cap_price: FloatArray) -> float:
+    """How far `sum e_i log v_i` of values can be from the best, over `sum e_i`.
 
     Parameters
     ----------
-    bundles : within capacity and caps, float [L, T].
-    type_price, cap_price : any prices of a GPU by type and of a leaf's cap, 0 or more, float [T] and [L].
+    value : what bundles within capacity and caps bring, float [L].
+    type_price, cap_price : any prices of a GPU by type and of a class's cap, 0 or more, float [T] and [K].
     """
     usable = (values.weights > 0) & (values.capacity > 0)
-    some = usable.any(axis=1)
+    some = values.usable.any(axis=1)
     if not some.any():
         return 0.0
     price = np.maximum(type_price[None, :] + cap_price[:, None], 1e-300)
-    ratio = np.where(usable, values.weights / price, 0.0).max(axis=1)[some]
-    e, value = values.entitled[some], (values.weights * bundles).sum(axis=1)[some]
+    ratios = np.zeros(len(values.leaves))
+    np.maximum.at(ratios, values.of, np.where(usable, values.weights / price, 0.0).max(axis=1))
+    e, value, ratio = values.entitled[some], value[some], ratios[some]
     if (value <= 0).any():
         return np.inf
-    spent = float(type_price @ values.capacity + cap_price[some] @ values.cap[some])
+    spent = float(type_price @ values.capacity + cap_price[usable.any(axis=1)] @ values.cap[usable.any(axis=1)])
     return float((e * (np.log(e * ratio / value) - 1)).sum() + spent) / float(e.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Bundles, float [L, T], and the prices that prove them: of types, float [T], and of caps, float [L]."""
+    """GPUs, float [K, T], and the prices that prove them: of types, float [T], and of caps, float [K]."""
 
-    bundles: FloatArray
+    split: FloatArray
     type_price: FloatArray
     cap_price: FloatArray
 
@@ -97,14 +98,12 @@ class _Tangents:
         values = grid.values
         self._grid, self._left = grid, iterations
         self._some = np.unique(grid.leaf)
-        place = np.full(len(values.cap), -1, dtype=np.int64)
+        place = np.full(len(values.leaves), -1, dtype=np.int64)
         place[self._some] = np.arange(len(self._some))
         self._place = place[grid.leaf]
         self._unit = grid.unit[self._some]
         self._whole = values.entitled[self._some] / self._unit
-        self._own = (values.weights * (values.entitled / np.maximum(values.floor, 1e-300))[:, None])[
-            grid.leaf, grid.gpu_type
-        ]
+        self._own = grid.own * (values.entitled / np.maximum(values.floor, 1e-300))[grid.leaf]
         n, leaves = grid.count, len(self._some)
         parts = leaves * _TANGENTS
         zero = np.zeros(leaves)
@@ -163,6 +162,6 @@ class _Tangents:
         self._program.set_cost(np.concatenate([np.zeros(self._grid.count), slope.reshape(-1)]))
 
     def _priced(self, amounts: FloatArray, dual: FloatArray) -> _Found:
-        types, leaves = len(self._grid.values.capacity), len(self._grid.values.cap)
+        types, classes = len(self._grid.values.capacity), len(self._grid.values.cap)
         price = np.maximum(dual, 0.0)
-        return _Found(self._grid.lift(amounts), price[:types], price[types : types + leaves] / self._grid.unit)
+        return _Found(self._grid.split(amounts), price[:types], price[types : types + classes] / self._grid.class_unit)

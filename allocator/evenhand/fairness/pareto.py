@@ -3,11 +3,11 @@
 What is stated is a bound with a witness: prices of GPUs by type. For any prices p, 0 or more, no division
 within capacity in which every leaf keeps its value brings more than
 
-    sum p m + sum_i min over s >= 1 of [c_i max(0, max_t (s W_it - p_t)) - (s - 1) v_i],
+    sum p m + sum_i min over s >= 1 of [sum_k c_ik max(0, max_t (s W_ikt - p_t)) - (s - 1) v_i],
 
-c_i the lesser of cap_i and all GPUs there are, t over types of which there are some: the dual of "most
-throughput with nobody worse off", s - 1 being the price of leaf i's value. Whoever has the prices checks the
-bound by plain arithmetic; the prices found here are best ones, so that the bound is tight.
+k over the leaf's job classes, c_ik the lesser of cap_ik and all GPUs there are, t over types of which there are
+some: the dual of "most throughput with nobody worse off", s - 1 being the price of leaf i's value. Whoever has
+the prices checks the bound by plain arithmetic; the prices found here are best ones, so that the bound is tight.
 """
 
 from __future__ import annotations
@@ -77,15 +77,28 @@ def gap_proven_by(values: GroupValues, value: FloatArray, prices: FloatArray) ->
 
 
 def _least_dual(values: GroupValues, value: FloatArray, prices: FloatArray) -> FloatArray:
-    """The least over s >= 1 of each leaf's part of the dual, float [L]: convex in s, so at 1 or where two lines meet."""
+    """The least over s >= 1 of each leaf's part of the dual, float [L]: convex in s, so at 1 or where lines meet."""
     there = values.capacity > 0
-    lines = np.concatenate([values.weights[:, there], np.zeros((len(value), 1))], axis=1)
+    lines = np.concatenate([values.weights[:, there], np.zeros((len(values.of), 1))], axis=1)
     height = np.append(prices[there], 0.0)
+    most = np.minimum(values.cap, values.capacity.sum()).astype(np.float64)
+    places = _places(values, lines, height)
+    above = np.zeros((len(values.of), places.shape[1]))
+    for line, price in zip(lines.T, height, strict=True):
+        np.maximum(above, places[values.of] * line[:, None] - price, out=above)
+    found = values.per_leaf(most[:, None] * above) - (places - 1.0) * value[:, None]
+    return np.asarray(found.min(axis=1))
+
+
+def _places(values: GroupValues, lines: FloatArray, height: FloatArray) -> FloatArray:
+    """1, and for each leaf where lines of one of its classes meet, 1 if they meet below, float [L, n].
+
+    Parameters
+    ----------
+    lines : slopes, float [K, m]; height : what is taken off each, float [m].
+    """
     one, other = np.triu_indices(len(height), 1)
     steep = lines[:, one] - lines[:, other]
     meets = np.divide(height[one] - height[other], steep, out=np.ones_like(steep), where=steep != 0)
-    places = np.concatenate([np.ones((len(value), 1)), np.maximum(meets, 1.0)], axis=1)
-    above = (places[:, :, None] * lines[:, None, :] - height).max(axis=2)
-    most = np.minimum(values.cap, values.capacity.sum())
-    found = most[:, None] * above - (places - 1.0) * value[:, None]
-    return np.asarray(found.min(axis=1))
+    by_class = values.table.spread(np.maximum(meets, 1.0)).reshape(len(values.leaves), -1)
+    return np.concatenate([np.ones((len(values.leaves), 1)), np.maximum(by_class, 1.0)], axis=1)

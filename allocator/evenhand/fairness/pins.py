@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.fairness.group_value import FloatArray
+from evenhand.fairness.group_value import FloatArray, GroupValues
 from evenhand.shapes import IntArray
 from evenhand.snapshot import Snapshot
 
 
-def pinned_bundles(snapshot: Snapshot, leaves: IntArray) -> FloatArray:
-    """P_i: GPUs by type that the pinned budgeted jobs of each leaf hold, float [L, T].
+def pinned_split(snapshot: Snapshot, values: GroupValues, job_class: IntArray) -> FloatArray:
+    """P_ik: GPUs by type that the pinned jobs of each class hold, float [K, T].
 
     Parameters
     ----------
-    leaves : group indices, int [L].
+    job_class : the class of each job, -1 for those of no leaf, int [J].
     """
-    held = np.zeros((len(leaves), len(snapshot.types)))
-    place = {int(g): i for i, g in enumerate(leaves)}
-    for j in np.flatnonzero(snapshot.pinned & snapshot.budgeted):
-        i = place.get(int(snapshot.group[j]))
-        if i is not None and snapshot.held_type[j] >= 0:
-            held[i, int(snapshot.held_type[j])] += int(snapshot.held[j])
+    held = np.zeros(values.weights.shape)
+    jobs = np.flatnonzero(snapshot.pinned & snapshot.budgeted & (job_class >= 0) & (snapshot.held_type >= 0))
+    np.add.at(held, (job_class[jobs], snapshot.held_type[jobs]), snapshot.held[jobs])
     return held
