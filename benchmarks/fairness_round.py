@@ -20,7 +20,7 @@ from fairness_vectors import GAVEL, Vector, read_vectors
 
 from evenhand import ClusterState, Plan, Policy, allocate, audit
 from evenhand.window_envy import EnvyWindow
-from evenhand_models import Usage
+from evenhand_models import Objective, Usage
 
 SIZES = {1: 0.59, 2: 0.052, 4: 0.137, 8: 0.198, 16: 0.023}
 """Gang sizes and their part of the jobs present at a moment in Philly."""
@@ -117,11 +117,17 @@ def main() -> None:
     asked.add_argument("--charges", choices=("one", "mean"), default="mean", help="charge rates of the types")
     asked.add_argument("--time-limit-s", type=float, default=2.0)
     asked.add_argument("--seed", type=int, default=1)
+    asked.add_argument("--objective", choices=tuple(Objective), default=Objective.ENVY_FREE, type=Objective)
+    asked.add_argument("--one-type", action="store_true", help="every GPU alike: nothing but gangs is rounded")
     asked.add_argument("--vectors", type=Path, default=GAVEL)
     given = asked.parse_args()
-    state = cluster(read_vectors(given.vectors), given.charges, given.seed)
+    vectors = read_vectors(given.vectors)
+    if given.one_type:
+        vectors = [Vector(v.model, v.gpus, dict.fromkeys(NODES, 1.0)) for v in vectors]
+    state = cluster(vectors, given.charges, given.seed)
     window, began, kept, below = EnvyWindow(), time.process_time(), [], []
-    for t, (seen, plan) in enumerate(rounds(state, Policy(time_limit_s=given.time_limit_s), given.rounds, given.hours)):
+    policy = Policy(time_limit_s=given.time_limit_s, objective=given.objective)
+    for t, (seen, plan) in enumerate(rounds(state, policy, given.rounds, given.hours)):
         window.add(seen, plan)
         kept.append(plan.certificate.throughput / plan.certificate.target_throughput)
         below.append(furthest_below(seen, plan)[0])

@@ -109,7 +109,7 @@ class EnvyWindow:
         forced = _forced(values, target, pinned_split(snapshot, values, job_class))
         self._rounds += 1
         at = self._places([snapshot.tree.ids[int(leaf)] for leaf in values.leaves])
-        square = np.ix_(range(4), at, at)
+        square = np.ix_(np.arange(4), at, at)
         floors = np.broadcast_to(values.floor[:, None], gained.shape)
         self._pair[square] += np.stack([weight * gained, weight * forced, weight * floors, np.ones(gained.shape)])
         self._own[:, at] += weight * np.stack([reached, values.floor])
