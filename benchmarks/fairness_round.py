@@ -114,6 +114,7 @@ def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("--rounds", type=int, default=50)
     asked.add_argument("--hours", type=float, default=1.0, help="length of a round")
+    asked.add_argument("--horizon-h", type=float, default=168.0, help="over how long usage is paid back")
     asked.add_argument("--charges", choices=("one", "mean"), default="mean", help="charge rates of the types")
     asked.add_argument("--time-limit-s", type=float, default=2.0)
     asked.add_argument("--seed", type=int, default=1)
@@ -126,7 +127,7 @@ def main() -> None:
         vectors = [Vector(v.model, v.gpus, dict.fromkeys(NODES, 1.0)) for v in vectors]
     state = cluster(vectors, given.charges, given.seed)
     window, began, kept, below = EnvyWindow(), time.process_time(), [], []
-    policy = Policy(time_limit_s=given.time_limit_s, objective=given.objective)
+    policy = Policy(time_limit_s=given.time_limit_s, objective=given.objective, horizon_s=round(3600 * given.horizon_h))
     for t, (seen, plan) in enumerate(rounds(state, policy, given.rounds, given.hours)):
         window.add(seen, plan)
         kept.append(plan.certificate.throughput / plan.certificate.target_throughput)

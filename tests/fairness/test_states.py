@@ -95,6 +95,20 @@ def test_max_throughput_can_leave_a_group_nothing():
     assert (found.least_sharing_incentive, found.least_served) == (0.0, "a")
 
 
+def test_with_caps_envy_free_can_leave_a_gpu_idle_that_nobody_would_envy():
+    """A could use the eighth GPU and B and C have all they can use, but T3's rows bound what they would have."""
+    kinds = [("a", (0, 1), 8), ("b", (1, 1), 2), ("b", (0.5, 1), 2), ("c", (1, 1), 1), ("c", (0.5, 1), 1)]
+    work = []
+    for place, (owner, vector, count) in enumerate(kinds):
+        for one in jobs(owner, count, speedup=dict(zip(("t0", "t1"), vector, strict=True))):
+            work.append(one | {"id": f"{one['id']}-{place}"})
+    state = snapshot({"t0": 4, "t1": 4}, [group(name) for name in "abc"], work).state
+    found = compare_objectives(state)
+    assert found.outcome(Objective.ENVY_FREE).idle_gpus == pytest.approx(1.0)
+    assert found.outcome(Objective.ENVY_FREE).pareto_gap == pytest.approx(0.5 / 7)
+    assert found.outcome(Objective.NASH).idle_gpus == pytest.approx(0.0, abs=1e-6)
+
+
 def test_fair_share_leaves_what_some_cannot_use_idle():
     state = by_vectors({"a": (0, 1), "b": (1, 1)}, (6, 6))
     found = under(state, Objective.FAIR_SHARE)
