@@ -100,8 +100,8 @@ def test_with_caps_envy_free_can_leave_a_gpu_idle_that_nobody_would_envy():
     kinds = [("a", (0, 1), 8), ("b", (1, 1), 2), ("b", (0.5, 1), 2), ("c", (1, 1), 1), ("c", (0.5, 1), 1)]
     work = []
     for place, (owner, vector, count) in enumerate(kinds):
-        for one in jobs(owner, count, speedup=dict(zip(("t0", "t1"), vector, strict=True))):
-            work.append(one | {"id": f"{one['id']}-{place}"})
+        made = jobs(owner, count, speedup=dict(zip(("t0", "t1"), vector, strict=True)))
+        work += [one | {"id": f"{one['id']}-{place}"} for one in made]
     state = snapshot({"t0": 4, "t1": 4}, [group(name) for name in "abc"], work).state
     found = compare_objectives(state)
     assert found.outcome(Objective.ENVY_FREE).idle_gpus == pytest.approx(1.0)
