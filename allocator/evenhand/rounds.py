@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from evenhand.assignments import assignments
 from evenhand.audit import audit
 from evenhand.certify import certificate
@@ -14,6 +12,8 @@ from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
 from evenhand.explain import explain, unlocks
+from evenhand.fairness.pareto import Pareto, pareto_gap
+from evenhand.fairness.pins import pinned_split
 from evenhand.fairness.target import Target, fair_target, forced_slack
 from evenhand.goals import FloatArray, goals, standing
 from evenhand.greedy import greedy, top_up
@@ -57,6 +57,7 @@ class _Round:
     owed: tuple[int, ...]
     index: Index
     forced: FloatArray
+    pareto: Pareto | None
 
 
 def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
@@ -93,12 +94,13 @@ def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
         owed = owed_gangs(snapshot, entitled)
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
-        forced = forced_slack(target, _pinned_bundles(snapshot, target))
+        forced = forced_slack(target, pinned_split(snapshot, target.values, target.job_class))
+        pareto = pareto_gap(target.values, target.x, target.work)
     with deadline.stage("index"):
         index = build_index(snapshot, owed)
     with deadline.stage("greedy"):
         first = greedy(snapshot, entitled, index)
-    the_round = _Round(snapshot, entitled, target, owed, index, forced)
+    the_round = _Round(snapshot, entitled, target, owed, index, forced, pareto)
     trouble: str | None = None
     try:
         plan = _write(the_round, _better(the_round, _searched(the_round, first, deadline)), deadline)
@@ -143,14 +145,6 @@ def _better(the_round: _Round, solved: Solved) -> Solved:
     return Solved(outcome, solved.bound, solved.optimal, solved.cut_by_time, solved.sizes)
 
 
-def _pinned_bundles(snapshot: Snapshot, target: Target) -> FloatArray:
-    """P_ik: GPUs by type that the pinned jobs of each class hold, float [K, T]."""
-    held = np.zeros(target.values.weights.shape)
-    jobs = np.flatnonzero(snapshot.pinned & snapshot.budgeted & (target.job_class >= 0) & (snapshot.held_type >= 0))
-    np.add.at(held, (target.job_class[jobs], snapshot.held_type[jobs]), snapshot.held[jobs])
-    return held
-
-
 def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str | None = None) -> Plan:
     """Put an outcome into words and numbers."""
     s, target = the_round.snapshot, the_round.target
@@ -163,7 +157,15 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
         if fallback is not None:
             status = CertificateStatus.FALLBACK
         proof = certificate(
-            s, target, got, reached, status, solved.bound, the_round.forced, cut_by_time=solved.cut_by_time
+            s,
+            target,
+            got,
+            reached,
+            status,
+            solved.bound,
+            the_round.forced,
+            the_round.pareto,
+            cut_by_time=solved.cut_by_time,
         )
         warnings = warnings_of(s, the_round.entitled)
         if fallback is not None:

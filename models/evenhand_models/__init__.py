@@ -6,6 +6,7 @@ The same models serve REST, the command line, files and the library. They are fr
 
 from evenhand_models.certificate import Certificate, CertificateStatus, EnvyPair, Goal
 from evenhand_models.cluster import ClusterState, check_state
+from evenhand_models.comparison import GroupOutcome, ObjectiveComparison, ObjectiveOutcome, Owed
 from evenhand_models.errors import EvenhandError, FieldError, InvalidInput
 from evenhand_models.groups import Group, Usage
 from evenhand_models.hardware import GpuType, Node, NodeStatus, Placement
@@ -54,6 +55,7 @@ __all__ = [
     "Goal",
     "GpuType",
     "Group",
+    "GroupOutcome",
     "GroupReport",
     "GroupSpeedup",
     "HintCode",
@@ -67,8 +69,11 @@ __all__ = [
     "Node",
     "NodeStatus",
     "Objective",
+    "ObjectiveComparison",
+    "ObjectiveOutcome",
     "Observation",
     "ObservedWork",
+    "Owed",
     "Placement",
     "Plan",
     "PlanWarning",

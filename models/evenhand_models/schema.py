@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
+from evenhand_models.comparison import ObjectiveComparison
 from evenhand_models.observations import ObservedWork, SpeedupAuditRequest
 from evenhand_models.plan import Plan
 from evenhand_models.request import AllocateRequest
@@ -13,7 +14,7 @@ from evenhand_models.speedup_report import SpeedupReport
 
 ASKED = (AllocateRequest, SpeedupAuditRequest, ObservedWork)
 """What may come in."""
-ANSWERED = (Plan, SpeedupReport)
+ANSWERED = (Plan, SpeedupReport, ObjectiveComparison)
 """What goes out."""
 
 
