@@ -8,6 +8,7 @@ from evenhand.audit import AuditReport, Finding, audit
 from evenhand.errors import AuditFailed
 from evenhand.fairness.comparison import compare_objectives
 from evenhand.rounds import allocate
+from evenhand.session import Session
 from evenhand.speedups import audit_speedups, state_in_use
 from evenhand.version import VERSION
 from evenhand.window_envy import window_envy
@@ -40,6 +41,7 @@ __all__ = [
     "ObjectiveComparison",
     "Plan",
     "Policy",
+    "Session",
     "allocate",
     "audit",
     "audit_speedups",

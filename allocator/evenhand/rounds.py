@@ -22,6 +22,7 @@ from evenhand.outcome import Outcome
 from evenhand.owed_gangs import owed_gangs
 from evenhand.program.formulate import formulate
 from evenhand.program.index import Index, build_index
+from evenhand.program.memory import Memory
 from evenhand.program.solve import Solved, solve
 from evenhand.reports import group_reports
 from evenhand.restore import restore
@@ -81,12 +82,16 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     AuditFailed
         If not even the greedy plan passes the audit: a defect, nothing is served.
     """
-    policy = policy or Policy()
+    return decide(state, policy or Policy(), None)
+
+
+def decide(state: ClusterState, policy: Policy, memory: Memory | None) -> Plan:
+    """`allocate`, with the memory of the round before if there is one; it is changed to that of this round."""
     with collector_at_rest():
-        return _allocate(state, policy, Deadline(policy.time_limit_s))
+        return _decide(state, policy, memory, Deadline(policy.time_limit_s))
 
 
-def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
+def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline: Deadline) -> Plan:
     with deadline.stage("read"):
         snapshot = take_snapshot(state, policy)
     with deadline.stage("entitle"):
@@ -103,7 +108,7 @@ def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
     the_round = _Round(snapshot, entitled, target, owed, index, forced, pareto)
     trouble: str | None = None
     try:
-        plan = _write(the_round, _better(the_round, _searched(the_round, first, deadline)), deadline)
+        plan = _write(the_round, _better(the_round, _searched(the_round, first, deadline, memory)), deadline)
         report = audit(state, plan, policy)
         trouble = None if report.ok else f"its audit found {report.findings[0].rule}: {report.findings[0].message}"
     except (PlacementError, SolverError, OverflowError) as defect:
@@ -117,7 +122,7 @@ def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
     return seal(plan)
 
 
-def _searched(the_round: _Round, first: Outcome, deadline: Deadline) -> Solved:
+def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
     """The best outcome that the time left allows: the first one, if not even a program can be built."""
     r = the_round
     reserve = _reserve_s(deadline, r.target, len(r.snapshot.tree.ids))
@@ -125,7 +130,7 @@ def _searched(the_round: _Round, first: Outcome, deadline: Deadline) -> Solved:
         return Solved(first, None, False, True, {})
     with deadline.stage("formulate"):
         program, counted = formulate(r.snapshot, r.entitled, r.target, r.owed, r.index)
-    return solve(program, counted, first, deadline, reserve)
+    return solve(program, counted, first, deadline, reserve, memory)
 
 
 def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:

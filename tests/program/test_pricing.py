@@ -63,10 +63,8 @@ def test_no_plan_of_a_block_is_worth_more_and_the_one_found_is_worth_what_it_say
     blocks, price, short = random_blocks(Random(seed))
     for plan in best_plans(blocks, price, short):
         first, end = blocks.span(plan.block)
-        best = max(
-            worth(blocks, plan.block, np.array(c), price, float(short[plan.block]))
-            for c in every_plan(blocks, plan.block)
-        )
+        cost = float(short[plan.block])
+        best = max(worth(blocks, plan.block, np.array(c), price, cost) for c in every_plan(blocks, plan.block))
         counts = np.zeros(end - first, dtype=np.int64)
         counts[plan.columns - first] = plan.counts
         assert tuple(counts) in every_plan(blocks, plan.block)

@@ -19,7 +19,7 @@ from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
 from evenhand.solvers.linear_model import FREE, Arrays
-from evenhand.solvers.lp import LinearProgram, LpStatus, Rows
+from evenhand.solvers.lp import Basis, LinearProgram, LpStatus, Rows
 from evenhand.solvers.restricted import Restricted, restricted
 
 FloatArray = npt.NDArray[np.float64]
@@ -44,16 +44,18 @@ LP_ITERATION_ROW_S = 5e-9
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """The LP relaxation's answer: point [c], bound with room for its tolerance, duals [r], reduced costs [c]."""
+    """The LP relaxation's answer: point [c], bound with room for its tolerance, duals [r], reduced costs [c], basis, pivots."""
 
     x: FloatArray
     bound: float
     dual: FloatArray
     reduced_cost: FloatArray
+    basis: Basis
+    iterations: int
 
 
-def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
-    """Solve the LP relaxation; None if its limit came first.
+def relax(arrays: Arrays, limit_s: float, budget: Budget, start: Basis | None) -> Relaxed | None:
+    """Solve the LP relaxation, from a basis if there is one; None if its limit came first.
 
     Parameters
     ----------
@@ -70,12 +72,15 @@ def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
     program = LinearProgram(
         arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True
     )
+    if start is not None:
+        program.start_at(start)
     result = program.solve(max(1_000, round(allowed)), time_limit_s=budget.wall_s)
     if result.status is not LpStatus.OPTIMAL:
         budget.in_time()
         return None
     value = result.objective + arrays.offset / SCALE
-    return Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)), result.row_dual, result.reduced_cost)
+    bound = value + 1e-7 * (1.0 + abs(value))
+    return Relaxed(result.x, bound, result.row_dual, result.reduced_cost, program.basis(), result.iterations)
 
 
 class Points:
