@@ -62,15 +62,19 @@ def standing(snapshot: Snapshot, outcome: Outcome) -> Standing:
     gpus = np.where(reserved[counts], s.size[jobs], all_.gpus[counts])
     speed = gpus * s.speed_milli[jobs, kind]
     group, own = s.group[jobs], mine[counts]
-    groups = len(s.tree.ids)
     return Standing(
         allocated=_by_type(s, all_, mine),
         unallocated=_by_type(s, all_, spare),
-        throughput=np.bincount(group[own], speed[own] / 1000, groups),
-        counted_charged=np.bincount(group, in_grains(gpus * s.rate_milli[kind]) / GRAIN, groups),
-        counted_useful=np.bincount(group, in_grains(speed) / GRAIN, groups),
-        counted_throughput=np.bincount(group, speed / 1000, groups),
+        throughput=_by_group(s, group[own], speed[own] / 1000),
+        counted_charged=_by_group(s, group, in_grains(gpus * s.rate_milli[kind]) / GRAIN),
+        counted_useful=_by_group(s, group, in_grains(speed) / GRAIN),
+        counted_throughput=_by_group(s, group, speed / 1000),
     )
+
+
+def _by_group(s: Snapshot, group: IntArray, values: FloatArray) -> FloatArray:
+    """Sums by group, one value after the other in their order, float [G]."""
+    return np.asarray(np.bincount(group, values, len(s.tree.ids)), dtype=np.float64)
 
 
 def _by_type(s: Snapshot, table: Table, which: BoolArray) -> IntArray:

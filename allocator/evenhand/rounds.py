@@ -41,10 +41,11 @@ from evenhand_models import (
 )
 
 RESERVE_SHARE = 0.04
-RESERVE_OF_SPENT = 0.9
+RESERVE_OF_MEASURED = 12.0
 RESERVE_PER_PAIR_S = 4e-7
-"""Kept for words, audit and sealing: a share of the limit, as much again as reading and building took (which measures
-both the state and the machine), and what comparing every pair of groups takes."""
+"""Kept for words, audit and sealing: a share of the limit; what reading and the greedy plan took, which grow with the same
+jobs and on the same machine (mostly 7 to 13 times as long, from 60 to 100,000 jobs: benchmarks/rounds/stages.py);
+and what comparing every pair of groups takes."""
 
 FORMULATE_PER_INDEX = 3.0
 """Building the program takes about this many times what its index took."""
@@ -108,18 +109,23 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
     the_round = _Round(snapshot, entitled, target, owed, index, forced, pareto)
     trouble: str | None = None
     try:
-        plan = _write(the_round, _better(the_round, _searched(the_round, first, deadline, memory)), deadline)
-        report = audit(state, plan, policy)
+        solved = _searched(the_round, first, deadline, memory)
+        with deadline.stage("mend"):
+            better = _better(the_round, solved)
+        plan = _write(the_round, better, deadline)
+        with deadline.stage("audit"):
+            report = audit(state, plan, policy)
         trouble = None if report.ok else f"its audit found {report.findings[0].rule}: {report.findings[0].message}"
     except (PlacementError, SolverError, OverflowError) as defect:
         trouble = str(defect)
     if trouble is None:
-        return seal(plan)
+        return _sealed(plan, deadline)
     plan = _write(the_round, Solved(first, None, False, False, {}), deadline, fallback=trouble)
-    report = audit(state, plan, policy)
+    with deadline.stage("audit"):
+        report = audit(state, plan, policy)
     if not report.ok:
         raise AuditFailed(report.findings[0].rule, report.findings[0].message)
-    return seal(plan)
+    return _sealed(plan, deadline)
 
 
 def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
@@ -136,8 +142,8 @@ def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Mem
 def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
     """Seconds to keep for what comes after the search."""
     pairs = len(target.leaves) * (len(target.leaves) + groups)
-    spent = RESERVE_OF_SPENT * deadline.spent_s
-    return RESERVE_SHARE * deadline.limit_s + spent + RESERVE_PER_PAIR_S * pairs
+    measured_s = (deadline.stages_ms["read"] + deadline.stages_ms["greedy"]) / 1000
+    return RESERVE_SHARE * deadline.limit_s + RESERVE_OF_MEASURED * measured_s + RESERVE_PER_PAIR_S * pairs
 
 
 def _better(the_round: _Round, solved: Solved) -> Solved:
@@ -152,12 +158,13 @@ def _better(the_round: _Round, solved: Solved) -> Solved:
 
 def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str | None = None) -> Plan:
     """Put an outcome into words and numbers."""
-    s, target = the_round.snapshot, the_round.target
+    s, entitled, target, outcome = the_round.snapshot, the_round.entitled, the_round.target, solved.outcome
     with deadline.stage("explain"):
-        words = explain(s, the_round.entitled, target, the_round.index, solved.outcome)
+        words = explain(s, entitled, target, the_round.index, outcome)
+    with deadline.stage("goals"):
+        got = standing(s, outcome)
+        reached = goals(s, entitled, target, the_round.owed, outcome)
     with deadline.stage("certify"):
-        got = standing(s, solved.outcome)
-        reached = goals(s, the_round.entitled, target, the_round.owed, solved.outcome)
         status = CertificateStatus.OPTIMAL if solved.optimal else CertificateStatus.FEASIBLE
         if fallback is not None:
             status = CertificateStatus.FALLBACK
@@ -172,22 +179,36 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
             the_round.pareto,
             cut_by_time=solved.cut_by_time,
         )
-        warnings = warnings_of(s, the_round.entitled)
+    with deadline.stage("warn"):
+        warnings = warnings_of(s, entitled)
         if fallback is not None:
             message = f"The greedy plan was served, because the better one could not be: {fallback}."
             warnings = (*warnings, PlanWarning(code=WarningCode.FALLBACK_SERVED, message=message))
-        return Plan(
-            now=s.now,
-            policy=s.policy,
-            assignments=assignments(s, solved.outcome, words),
-            groups=group_reports(s, the_round.entitled, target, got, solved.outcome),
-            certificate=proof,
-            unlocks=unlocks(s, solved.outcome),
-            solver=SolverReport(
-                stages_ms=deadline.stages_ms,
-                sizes=solved.sizes,
-                engine_version=VERSION,
-                state_hash=state_hash(s.state),
-            ),
-            warnings=warnings,
-        )
+    with deadline.stage("report"):
+        groups = group_reports(s, entitled, target, got, outcome)
+        unlocked = unlocks(s, outcome)
+    with deadline.stage("assign"):
+        assigned = assignments(s, outcome, words)
+    with deadline.stage("hash"):
+        hashed = state_hash(s.state)
+    return Plan(
+        now=s.now,
+        policy=s.policy,
+        assignments=assigned,
+        groups=groups,
+        certificate=proof,
+        unlocks=unlocked,
+        solver=SolverReport(
+            stages_ms=deadline.stages_ms, sizes=solved.sizes, engine_version=VERSION, state_hash=hashed
+        ),
+        warnings=warnings,
+    )
+
+
+def _sealed(plan: Plan, deadline: Deadline) -> Plan:
+    """The plan with its hash, and with all stages that were measured until it was ready."""
+    with deadline.stage("seal"):
+        sealed = seal(plan)
+    return sealed.model_copy(
+        update={"solver": sealed.solver.model_copy(update={"stages_ms": dict(deadline.stages_ms)})}
+    )

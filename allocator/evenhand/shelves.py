@@ -108,7 +108,8 @@ class Shelves:
 
     def _smallest(self, count: int, free: int, at_once: int) -> list[int]:
         """The first nodes of one heap, which stay in it."""
-        heap, found = self._heaps[free, at_once], []
+        heap = self._heaps[free, at_once]
+        found: list[int] = []
         while heap and len(found) < count:
             n = heappop(heap)
             if self._free[n] == free and self._at_once[n] == at_once and (not found or found[-1] != n):

@@ -62,9 +62,24 @@ _INSTANT = f"^({_AT_UTC}|{_AT_OFFSET})$"
 _is_instant = re.compile(f"({_AT_UTC}|{_AT_OFFSET})", re.ASCII).fullmatch
 
 
+def _plain_instant(value: str) -> datetime | None:
+    """Read ``2026-11-01T00:00:00Z``, the form nearly every stamp has; None if it is another, or wrong."""
+    if len(value) != 20 or value[4::3] != "--T::Z" or not value.isascii():
+        return None
+    if not (value[11:13] + value[14:16] + value[17:19]).isdigit() or value[11:13] > "23":
+        return None
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return at if 1970 <= at.year <= 2199 else None
+
+
 def _read_instant(value: object) -> datetime:
     """Read an RFC 3339 stamp or an aware datetime into UTC."""
     if isinstance(value, str):
+        if (plain := _plain_instant(value)) is not None:
+            return plain
         if _is_instant(value) is None:
             raise ValueError("must be an RFC 3339 instant from 1970 to 2199 with an offset, like 2026-11-01T00:00:00Z")
         try:
