@@ -23,10 +23,11 @@ def restore(snapshot: Snapshot, outcome: Outcome) -> Outcome:
     limits = _limits(s)
     for j, d in decisions.items():
         _count(s, j, d, left, below, 1)
+    guests = _guests_by_node(s, decisions)
     for j in sorted(victims, key=lambda j: (not s.budgeted[j], s.seniority(j))):
         back = kept(s, j)
         _count(s, j, back, left, below, 1)
-        for guest in _guests(s, decisions, left, j) if s.budgeted[j] else []:
+        for guest in _in_the_way(s, decisions, guests, left, j) if s.budgeted[j] else []:
             if _fits(s, j, left, below, limits):
                 break
             _count(s, guest, decisions[guest], left, below, -1)
@@ -68,13 +69,25 @@ def _fits(s: Snapshot, job: int, left: list[int], below: dict[int, int], limits:
     return nodes and all(below[c] <= limits[c] for c in s.tree.path[int(s.group[job])] if c in limits)
 
 
-def _guests(s: Snapshot, decisions: dict[int, Decision], left: list[int], victim: int) -> list[int]:
-    """Unallocated jobs that newly come to the victim's overfull nodes, the youngest first."""
-    nodes = {n for n, _ in s.placement[victim] if left[n] < 0}
-    found = [
+def _guests_by_node(s: Snapshot, decisions: dict[int, Decision]) -> dict[int, list[int]]:
+    """Unallocated jobs that newly come to each node."""
+    found: dict[int, list[int]] = defaultdict(list)
+    for j, d in decisions.items():
+        if d.move in {Move.START, Move.MIGRATE} and s.live[j] and not s.budgeted[j]:
+            for n, _ in d.places:
+                found[n].append(j)
+    return found
+
+
+def _in_the_way(
+    s: Snapshot, decisions: dict[int, Decision], guests: dict[int, list[int]], left: list[int], victim: int
+) -> list[int]:
+    """Guests still on the victim's overfull nodes, the youngest first."""
+    found = {
         j
-        for j, d in decisions.items()
-        if s.live[j] and not s.budgeted[j] and d.move in {Move.START, Move.MIGRATE}
-        and any(n in nodes for n, _ in d.places)
-    ]  # fmt: skip
+        for n, _ in s.placement[victim]
+        if left[n] < 0
+        for j in guests.get(n, ())
+        if decisions[j].move in {Move.START, Move.MIGRATE}
+    }
     return sorted(found, key=lambda j: (-s.submitted_s[j], -j))
