@@ -6,7 +6,7 @@ UV   := $(shell command -v uv 2>/dev/null)
 CONS := $(if $(wildcard constraints.txt),-c constraints.txt)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check prove clean
+.PHONY: help run test check prove bench clean
 
 help: ## show this help
 	@echo "evenhand: an even hand over uneven GPUs"
@@ -26,6 +26,9 @@ check: $(VENV)/.stamp ## lint, types, and who may import whom
 
 prove: $(VENV)/.stamp ## the heavy tests: random sweeps at the sizes the documentation quotes
 	$(BIN)/python -m pytest -m heavy $(T)
+
+bench: $(VENV)/.stamp ## rounds by size and contention, with tables (an hour; see docs/performance.md)
+	$(BIN)/python benchmarks/rounds/figures.py --peers-s 30 $(BENCH)
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -18,6 +18,7 @@ from generate import LOOSE, SIZES, TIGHT, document
 
 from evenhand import rounds
 from evenhand.deadline import Deadline
+from evenhand.fairness.pins import pinned_split
 from evenhand.fairness.target import forced_slack
 from evenhand.program.index import build_index
 from evenhand_models import parse_document
@@ -57,15 +58,15 @@ def once(body: bytes) -> dict[str, float]:
         owed = rounds.owed_gangs(s, entitled)
     with stage("target"):
         target = rounds.fair_target(s, entitled)
-        forced = forced_slack(target, rounds._pinned_bundles(s, target))
+        forced = forced_slack(target, pinned_split(s, target.values, target.job_class))
+        pareto = rounds.pareto_gap(target.values, target.x, target.work)
     with stage("index"):
         index = build_index(s, owed)
     with stage("greedy"):
         first = rounds.greedy(s, entitled, index)
     with stage("top_up"):
         first = rounds.top_up(s, entitled, index, rounds.restore(s, first))
-    program = _Program(index)
-    the_round = rounds._Round(s, entitled, target, owed, program, forced)  # type: ignore[arg-type]
+    the_round = rounds._Round(s, entitled, target, owed, index, forced, pareto)
     deadline = _CpuStages(stage)
     plan = rounds._write(the_round, rounds.Solved(first, None, False, False, {}), deadline)  # type: ignore[arg-type]
     with stage("audit"):
@@ -76,13 +77,6 @@ def once(body: bytes) -> dict[str, float]:
     with stage("dump"):
         sealed.to_json_bytes()
     return stage.seconds
-
-
-class _Program:
-    """What writing a plan needs of a program."""
-
-    def __init__(self, index: object) -> None:
-        self.index = index
 
 
 class _CpuStages(Deadline):

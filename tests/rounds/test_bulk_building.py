@@ -165,7 +165,7 @@ def test_a_written_plan_reads_back_with_full_validation_as_it_was() -> None:
 
 def test_every_stage_of_a_round_is_in_its_report() -> None:
     state = instance("small")
-    stages = allocate(state, Policy(time_limit_s=2.0)).solver.stages_ms
+    stages = allocate(state, Policy(time_limit_s=20.0)).solver.stages_ms
     writing = {"explain", "goals", "certify", "warn", "report", "assign", "hash", "audit", "seal"}
     assert writing | {"read", "entitle", "target", "formulate", "greedy"} <= set(stages)
 

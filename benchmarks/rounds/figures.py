@@ -1,0 +1,133 @@
+"""`make bench`: how long a round takes and how good it is proven to be, by size and contention, beside its peers.
+
+A figure is JSON text in, an audited plan as JSON text out, in a process of its own. CPU seconds, because machines are shared;
+`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 100 (docs/model.md, O).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Any
+
+from generate import LOOSE, SIZES, TIGHT, document
+from peers import SameProgram
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import evenhand.deadline
+from evenhand import allocate
+from evenhand_models import parse_document
+
+LIMITS_S = {"S": 1.0, "M": 10.0, "L": 10.0, "XL": 15.0, "XXL": 30.0}
+"""Time limits of the rounds, by size."""
+CORNERS = {
+    "loose": LOOSE,
+    "tight": TIGHT,
+    "demand 0.8": replace(LOOSE, demand=0.8),
+    "demand 1.5": replace(TIGHT, demand=1.5),
+    "demand 4": replace(TIGHT, demand=4.0),
+    "nothing pinned": replace(TIGHT, pinned=0.0),
+    "60 % pinned": replace(TIGHT, pinned=0.6),
+    "90 % pinned": replace(TIGHT, pinned=0.9, busy=0.95),
+    "odd gangs": replace(TIGHT, odd=0.3),
+    "racks": replace(TIGHT, same_rack=0.5),
+    "all alike": replace(TIGHT, alike=True, kinds=1),
+    "all different": replace(TIGHT, kinds=60),
+    "one big gang": replace(TIGHT, big_gang=512),
+}
+
+
+def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float) -> dict[str, Any]:
+    """Solve one round, in this process."""
+    body = document(SIZES[size], CORNERS[corner], seed)
+    parse_document(document(SIZES["S"], LOOSE, seed))  # imports and caches of a resident process
+    allocate(parse_document(document(SIZES["S"], LOOSE, seed)).state)
+    evenhand.deadline.perf_counter = process_time  # type: ignore[attr-defined]  limits in CPU seconds: machines are shared
+    start = process_time()
+    request = parse_document(body)
+    policy = request.effective_policy.model_copy(update={"time_limit_s": limit_s})
+    plan = allocate(request.state, policy)
+    plan.to_json_bytes()
+    proof = plan.certificate
+    found: dict[str, Any] = {
+        "size": size, "corner": corner, "seed": seed, "limit_s": limit_s, "cpu_s": process_time() - start,
+        "status": proof.status.value, "gap": proof.gap, "objective": proof.objective, "bound": proof.bound,
+        "target_throughput": proof.target_throughput, "stages_ms": plan.solver.stages_ms,
+        "goals": {g.name: g.value * g.weight for g in proof.goals},
+        "memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }  # fmt: skip
+    if peers_s > 0:
+        same = SameProgram(request)
+        peers = (same.greedy, same.cp_sat(peers_s), same.highs(peers_s))
+        found["peers"] = [{"name": p.name, "value": p.value, "bound": p.bound, "cpu_s": p.cpu_s} for p in peers]
+    return found
+
+
+def apart(size: str, corner: str, seed: int, limit_s: float, peers_s: float) -> dict[str, Any]:
+    """The same, in a process of its own."""
+    asked = ["--one", size, corner, str(seed), str(limit_s), str(peers_s)]
+    done = subprocess.run([sys.executable, __file__, *asked], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"size": size, "corner": corner, "seed": seed, "error": done.stderr.strip().splitlines()[-1][:300]}
+    return dict(json.loads(done.stdout))
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """Median and worst by size and corner."""
+    shown = Table("size", "corner", "runs", "CPU s", "worst", "gap %", "worst", "optimal", "MB")
+    for size, corner in dict.fromkeys((r["size"], r["corner"]) for r in rows):
+        cell = [r for r in rows if (r["size"], r["corner"]) == (size, corner) and "error" not in r]
+        if not cell:
+            shown.add_row(size, corner, "0", *["-"] * 6)
+            continue
+        gaps = [float("inf") if r["gap"] is None else 100 * r["gap"] for r in cell]
+        cpu = [r["cpu_s"] for r in cell]
+        shown.add_row(
+            size, corner, str(len(cell)), f"{median(cpu):.2f}", f"{max(cpu):.2f}", f"{median(gaps):.3g}", f"{max(gaps):.3g}",
+            str(sum(r["status"] == "optimal" for r in cell)), str(max(r["memory_mb"] for r in cell)),
+        )  # fmt: skip
+    return shown
+
+
+def main() -> None:
+    """Run the cells asked for, show a table, write all figures as JSON."""
+    parser = argparse.ArgumentParser(description="Rounds by size and contention, beside their peers.")
+    parser.add_argument("--sizes", nargs="+", choices=SIZES, default=["S", "M", "L"])
+    parser.add_argument("--corners", nargs="+", choices=CORNERS, default=["loose", "tight"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit-s", type=float, help="time limit of every round; else by size")
+    parser.add_argument("--peers-s", type=float, default=0.0, help="CPU seconds for each peer, 0: none")
+    parser.add_argument("--json", type=Path, help="write all figures there")
+    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        size, corner, seed, limit, peers = asked.one
+        print(json.dumps(one(size, corner, int(seed), float(limit), float(peers))))
+        return
+    cells = [(z, c, k) for z in asked.sizes for c in asked.corners for k in range(asked.seeds)]
+    rows = []
+    with Progress() as progress:
+        task = progress.add_task("rounds", total=len(cells))
+        for size, corner, seed in cells:
+            progress.update(task, description=f"{size} {corner} {seed}")
+            rows.append(apart(size, corner, seed, asked.limit_s or LIMITS_S[size], asked.peers_s))
+            progress.advance(task)
+    Console().print(table(rows))
+    for row in rows:
+        if "error" in row:
+            Console().print(f"{row['size']} {row['corner']} {row['seed']}: {row['error']}")
+    if asked.json:
+        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

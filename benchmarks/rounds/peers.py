@@ -1,0 +1,88 @@
+"""Other ways to the same answer, on the same program or the same jobs, in CPU seconds of this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import process_time
+
+import highspy
+import numpy as np
+
+from evenhand.entitlement import entitle
+from evenhand.fairness.target import fair_target
+from evenhand.goals import goals, objective
+from evenhand.greedy import greedy
+from evenhand.owed_gangs import owed_gangs
+from evenhand.program.formulate import formulate
+from evenhand.program.lift import lower
+from evenhand.program.prices import SCALE
+from evenhand.snapshot import take_snapshot
+from evenhand.solvers import cp_sat
+from evenhand.solvers.linear_model import FREE
+from evenhand_models import AllocateRequest
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What a peer reached: worth of its plan, its own bound (throughput units; None: none), CPU seconds of its search."""
+
+    name: str
+    value: float | None
+    bound: float | None
+    cpu_s: float
+
+
+class SameProgram:
+    """The round's program (without envy rows), for solvers that take it whole."""
+
+    def __init__(self, request: AllocateRequest) -> None:
+        s = take_snapshot(request.state, request.effective_policy)
+        entitled = entitle(s)
+        owed = owed_gangs(s, entitled)
+        target = fair_target(s, entitled)
+        self.program, self.counted = formulate(s, entitled, target, owed)
+        self.arrays = self.program.model.arrays()
+        start = process_time()
+        self.first = greedy(s, entitled, self.program.index)
+        self.greedy = Peer(
+            "greedy", objective(goals(s, entitled, target, owed, self.first)), None, process_time() - start
+        )
+        self.throughput = target.throughput
+
+    def cp_sat(self, limit_s: float) -> Peer:
+        """CP-SAT on the whole program, one worker, the greedy plan as hint."""
+        start = process_time()
+        hint = lower(self.program, self.counted, self.first)
+        found = cp_sat.solve(self.arrays, cp_sat.Effort(1e6, limit_s), hint)
+        value = None if found.x is None else found.objective / SCALE
+        return Peer(
+            "CP-SAT, whole", value, None if found.bound is None else found.bound / SCALE, process_time() - start
+        )
+
+    def highs(self, limit_s: float) -> Peer:
+        """HiGHS's branch and bound on the whole program, one thread."""
+        a, start = self.arrays, process_time()
+        highs = highspy._Highs()
+        for name, value in (("output_flag", False), ("threads", 1), ("time_limit", limit_s), ("mip_rel_gap", 1e-9)):
+            highs.setOptionValue(name, value)
+        model = highspy.HighsLp()
+        model.num_col_, model.num_row_ = a.shape[1], a.shape[0]
+        model.col_cost_ = a.cost / SCALE
+        model.col_lower_, model.col_upper_ = a.lower.astype(float), a.upper.astype(float)
+        model.row_lower_ = np.where(a.row_lower <= -FREE, -np.inf, a.row_lower.astype(float))
+        model.row_upper_ = np.where(a.row_upper >= FREE, np.inf, a.row_upper.astype(float))
+        model.integrality_ = [highspy.HighsVarType.kInteger] * a.shape[1]
+        model.sense_, model.offset_ = highspy.ObjSense.kMaximize, a.offset / SCALE
+        matrix = model.a_matrix_
+        matrix.format_ = highspy.MatrixFormat.kRowwise
+        matrix.num_col_, matrix.num_row_ = a.shape[1], a.shape[0]
+        matrix.start_, matrix.index_ = a.starts.astype(np.int32), a.columns.astype(np.int32)
+        matrix.value_ = a.values.astype(float)
+        highs.passModel(model)
+        highs.run()
+        info = highs.getInfo()
+        found = info.primal_solution_status == 2
+        return Peer(
+            "HiGHS MIP, whole", float(info.objective_function_value) if found else None, float(info.mip_dual_bound),
+            process_time() - start,
+        )  # fmt: skip
