@@ -1,7 +1,8 @@
 """`make bench`: how long a round takes and how good it is proven to be, by size and contention, beside its peers.
 
 A figure is JSON text in, an audited plan as JSON text out, in a process of its own. CPU seconds, because machines are shared;
-`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 100 (docs/model.md, O).
+`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 100
+(docs/model.md, O).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import evenhand.deadline
 from evenhand import allocate
 from evenhand_models import parse_document
 
-LIMITS_S = {"S": 1.0, "M": 10.0, "L": 10.0, "XL": 15.0, "XXL": 30.0}
+LIMITS_S = {"S": 5.0, "M": 10.0, "L": 10.0, "XL": 15.0, "XXL": 30.0}
 """Time limits of the rounds, by size."""
 CORNERS = {
     "loose": LOOSE,
