@@ -6,6 +6,7 @@ import numpy as np
 
 from evenhand.fairness.group_value import envy_of
 from evenhand.fairness.pair_envy import pair_envy
+from evenhand.fairness.pareto import Pareto
 from evenhand.fairness.target import Target
 from evenhand.goals import FloatArray, GoalValue, Standing, largest_gangs, objective
 from evenhand.snapshot import Snapshot
@@ -55,6 +56,7 @@ def certificate(
     status: CertificateStatus,
     bound: float | None,
     forced: FloatArray,
+    pareto: Pareto | None,
     *,
     cut_by_time: bool,
 ) -> Certificate:
@@ -83,9 +85,18 @@ def certificate(
         target_proven=target.best,
         floor_slack=float(np.maximum(target.floor - target.value, 0.0).sum()),
         target_envy_slack=float(slack.sum()),
+        pareto_gap=None if pareto is None else pareto.gap,
+        pareto_prices=_prices(snapshot, pareto),
         throughput=float(got.throughput.sum()),
         upper_bound=target.upper_bound,
         equal_split=target.equal_split,
         max_min=target.max_min,
         verified=True,
     )
+
+
+def _prices(snapshot: Snapshot, pareto: Pareto | None) -> dict[str, float]:
+    """The prices that prove the Pareto gap, by type (rule T6)."""
+    if pareto is None:
+        return {}
+    return {name: float(p) for name, p in zip(snapshot.types, pareto.prices, strict=True) if p > 0}

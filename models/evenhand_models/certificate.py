@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from evenhand_models.quantities import Flag, Id, Number, Text, WireModel
+from evenhand_models.quantities import Flag, GpusByType, Id, Number, Text, WireModel
 
 
 class CertificateStatus(StrEnum):
@@ -68,6 +68,15 @@ class Certificate(WireModel):
     floor_slack: Number = Field(description="Total shortfall below floors in the fractional target; above 0: a defect.")
     target_envy_slack: Number = Field(
         description="Total envy in the fractional target; above 0 though target_proven: a defect."
+    )
+    pareto_gap: Number | None = Field(
+        default=None,
+        description="No division brings more than this share of value above the fair target with no group worse off; "
+        "unset: not computed.",
+    )
+    pareto_prices: GpusByType = Field(
+        default_factory=dict,
+        description="Throughput per GPU by type, the prices that prove pareto_gap; a type left out costs nothing.",
     )
     throughput: Number = Field(description="Throughput of the plan, throughput units.")
     upper_bound: Number | None = Field(

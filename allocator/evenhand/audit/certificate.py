@@ -11,6 +11,7 @@ from evenhand.audit.dues import Dues
 from evenhand.audit.envy import check_envy_report
 from evenhand.audit.fairness import envy_rows
 from evenhand.audit.numbers import close, slack
+from evenhand.audit.pareto import check_pareto
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.report import Finding
 from evenhand.audit.target import Target
@@ -106,11 +107,12 @@ def _check_holdings(report: GroupReport, seen: Figures) -> Iterator[Finding]:
 def check_certificate(
     reading: Reading, dues: Dues, target: Target, decisions: Decisions, plan: Plan
 ) -> Iterator[Finding]:
-    """Check goals, objective, bound, gap, envy and totals (A4)."""
+    """Check goals, objective, bound, gap, envy and totals (A4), and the Pareto gap (T6)."""
     valued = worth(reading, dues, target, decisions)
     yield from _check_goals(valued, plan)
     yield from _check_bound(valued, target, plan)
     yield from _check_totals(reading, target, decisions, plan)
+    yield from check_pareto(reading, target, plan.certificate)
     yield from check_envy_report(reading, target, tally(reading, decisions), plan)
 
 
