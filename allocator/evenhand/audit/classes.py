@@ -11,6 +11,8 @@ from evenhand.audit.jobs import MILLI, JobReading
 from evenhand.audit.numbers import slack
 from evenhand.audit.transport import flow_of, most_throughput
 
+Rates = tuple[tuple[str, int], ...]
+"""Whole numbers by type, types in order."""
 GRIDS = (16, 8, 4, 2, 1, 0)
 """Steps to which speeds are rounded, finest first (T1)."""
 MOST_CLASSES = 6
@@ -58,20 +60,24 @@ class Split:
 
 def classes_of(members: Iterable[JobReading]) -> tuple[JobClass, ...]:
     """Sort a leaf's jobs into classes: the finest grid that makes few enough, else one class (T1)."""
-    jobs = list(members)
+    equal: dict[Rates, list[JobReading]] = {}
+    for job in members:
+        equal.setdefault(tuple(sorted(job.rates.items())), []).append(job)
     for grid in GRIDS:
-        found: dict[tuple[tuple[str, int], ...], list[JobReading]] = {}
-        for job in jobs:
-            found.setdefault(_look(job, grid), []).append(job)
-        if len(found) <= MOST_CLASSES:
+        found: dict[Rates, list[JobReading]] = {}
+        for rates, jobs in equal.items():
+            found.setdefault(_look(rates, grid), []).extend(jobs)
+            if len(found) > MOST_CLASSES:
+                break
+        else:
             return tuple(_class(found[look]) for look in sorted(found))
-    return (_class(jobs),)
+    return (_class([job for jobs in equal.values() for job in jobs]),)
 
 
-def _look(job: JobReading, grid: int) -> tuple[tuple[str, int], ...]:
+def _look(rates: Rates, grid: int) -> Rates:
     """Return what jobs of one class agree in: usable types, and speed there for the best, rounded, halves up."""
-    best = job.top_rate
-    return tuple(sorted((kind, (2 * grid * rate + best) // (2 * best)) for kind, rate in job.rates.items() if rate))
+    best = max((rate for _, rate in rates), default=0)
+    return tuple((kind, (2 * grid * rate + best) // (2 * best)) for kind, rate in rates if rate)
 
 
 def _class(jobs: Sequence[JobReading]) -> JobClass:
