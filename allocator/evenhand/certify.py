@@ -82,6 +82,7 @@ def certificate(
         gangs_ok=True,
         max_envy=float(envy.max(initial=0.0)),
         envy=envy_pairs(snapshot, target, envy, forced),
+        target_proven=target.best,
         floor_slack=float(np.maximum(target.floor - target.value, 0.0).sum()),
         target_envy_slack=float(slack.sum()),
         pareto_gap=None if pareto is None else pareto.gap,

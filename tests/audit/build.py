@@ -164,6 +164,7 @@ def _certificate(**more: Any) -> Wire:
         "goals": [],
         **dict.fromkeys(numbers, 0.0),
         **dict.fromkeys(flags, True),
+        "target_proven": False,
         **more,
     }
 

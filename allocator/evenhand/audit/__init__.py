@@ -56,7 +56,7 @@ def _findings(state: ClusterState, plan: Plan, policy: Policy) -> Iterator[Findi
     owed = dues(reading)
     given = bundles_of(reading, plan)
     target = aim_at(reading, owed, given)
-    yield from check_target(reading, owed, target, given)
+    yield from check_target(reading, owed, target, given, proven=plan.certificate.target_proven)
     decisions = decisions_of(reading, plan)
     yield from check_reservations(reading, decisions)
     yield from check_groups(reading, owed, figures(reading, target, decisions), plan)

@@ -17,6 +17,8 @@ from evenhand_models import Objective, Plan
 
 _RISING = (Objective.NASH, Objective.EQUAL_THROUGHPUT, Objective.MAX_MIN)
 """Objectives that leave no GPU to a leaf where another, below its cap, should have it."""
+ROUGH = 0.01
+"""Share of its floor by which a leaf may envy another under a target that is not called proven."""
 _TRIFLE = 1e-6
 """Throughput of a GPU up to which it counts as of no use."""
 _NEGLIGIBLE = 1e-9
@@ -36,8 +38,18 @@ def bundles_of(reading: Reading, plan: Plan) -> dict[str, dict[str, float]]:
     return found
 
 
-def check_target(reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
-    """Check a target; `given` holds what the plan gives to every group's own leaf."""
+def check_target(
+    reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]], *, proven: bool = True
+) -> Iterator[Finding]:
+    """Check a target.
+
+    Parameters
+    ----------
+    given : dict
+        What the plan gives to every group's own leaf.
+    proven : bool
+        Whether the plan calls it best by its objective; one that is not may leave a little envy and claims.
+    """
     yield from _check_capacity(reading, given)
     listed = {leaf.group for leaf in target.leaves}
     for group, bundle in given.items():
@@ -47,8 +59,8 @@ def check_target(reading: Reading, dues: Dues, target: Target, given: dict[str, 
         yield from _check_usable(leaf, target.bundle[leaf.group])
         yield from _check_floor(leaf, target.bundle[leaf.group], reading.policy.objective)
     if reading.policy.objective is Objective.ENVY_FREE:
-        yield from _check_envy(reading, target)
-    if reading.policy.objective in _RISING and not _are_slices(target):
+        yield from _check_envy(reading, target, 0.0 if proven else ROUGH)
+    if reading.policy.objective in _RISING and proven:
         yield from _check_rise(reading, target, given)
 
 
@@ -79,9 +91,9 @@ def _check_usable(leaf: Leaf, bundle: Bundle) -> Iterator[Finding]:
 
 
 def _check_floor(leaf: Leaf, bundle: Bundle, objective: Objective) -> Iterator[Finding]:
-    """Sharing incentive under `envy_free`, the slice itself under `fair_share` (T2, T4)."""
+    """Sharing incentive under `envy_free` and `max_min`, the slice itself under `fair_share` (T2, T4)."""
     value = leaf.value(bundle)
-    if objective is Objective.ENVY_FREE and value < leaf.floor - slack(leaf.floor):
+    if objective in (Objective.ENVY_FREE, Objective.MAX_MIN) and value < leaf.floor - slack(leaf.floor):
         message = f"the target of {leaf.group!r} brings {value:g}, less than its floor of {leaf.floor:g}."
         yield Finding("T2", message, (leaf.group,))
     if objective is Objective.FAIR_SHARE:
@@ -102,27 +114,18 @@ def envy_rows(reading: Reading, target: Target) -> NDArray[np.float64]:
     return rows
 
 
-def _check_envy(reading: Reading, target: Target) -> Iterator[Finding]:
-    """No leaf would gain from another's target scaled to its own entitlement (T3, T4)."""
+def _check_envy(reading: Reading, target: Target, share: float) -> Iterator[Finding]:
+    """No leaf would gain more than a share of its floor from another's target scaled to its entitlement (T3, T4)."""
     if len(target.leaves) < 2:
         return
     rows = envy_rows(reading, target)
     tolerated = slack() * np.maximum(1.0, target.entitled[:, None] / target.entitled[None, :])
     values = np.array([max(1.0, leaf.floor) for leaf in target.leaves])
-    for envier, envied in np.argwhere(rows > np.maximum(tolerated, slack() * values[:, None])):
+    allowed = share * np.array([leaf.floor for leaf in target.leaves])
+    for envier, envied in np.argwhere(rows - allowed[:, None] > np.maximum(tolerated, slack() * values[:, None])):
         one, other = target.leaves[envier].group, target.leaves[envied].group
         message = f"the target leaves {one!r} envious of {other!r} by {rows[envier, envied]:g}."
         yield Finding("T3", message, (one, other))
-
-
-def _are_slices(target: Target) -> bool:
-    """Whether every leaf holds what it can use of its slice: the answer where the work allowed did not do (T4)."""
-    for leaf in target.leaves:
-        bundle = target.bundle[leaf.group]
-        over = any(gpus > leaf.slice.get(kind, 0.0) + slack(gpus) for kind, gpus in bundle.items())
-        if over or abs(leaf.value(bundle) - leaf.floor) > slack(leaf.floor):
-            return False
-    return True
 
 
 def _check_rise(reading: Reading, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
@@ -137,9 +140,7 @@ def _check_rise(reading: Reading, target: Target, given: dict[str, dict[str, flo
             continue
         own, split = value[leaf.group], splits[leaf.group]
         room = min(split.spare) > slack(leaf.cap)
-        if (objective is Objective.MAX_MIN or (objective is Objective.NASH and room)) and own < leaf.floor - slack(
-            leaf.floor
-        ):
+        if objective is Objective.NASH and room and own < leaf.floor - slack(leaf.floor):
             message = f"the target of {leaf.group!r} brings {own:g}, less than its floor of {leaf.floor:g}."
             yield Finding("T2", message, (leaf.group,))
         for kind, gain in gain_of_more(leaf.classes, split).items():

@@ -85,4 +85,4 @@ def _pushed(
     for going, who, source, target in steps:
         held[some[going], who, source] -= amount[going]
         held[some[going], who, target] += amount[going]
-    return amount
+    return np.asarray(amount)

@@ -59,14 +59,13 @@ class BundleProgram:
         """Meet constraints a x <= upper."""
         self._meet(rows, rows.upper)
 
-    def at_least(self, rows: Rows, dearest: FloatArray | None = None) -> None:
-        """Meet constraints a x >= lower; to miss one by 1 costs its `dearest`, by default it is not possible."""
-        self._meet(Rows(rows.indptr, rows.indices, -rows.data, rows.lower, rows.upper), -rows.lower, dearest)
+    def at_least(self, rows: Rows) -> None:
+        """Meet constraints a x >= lower."""
+        self._meet(Rows(rows.indptr, rows.indices, -rows.data, rows.lower, rows.upper), -rows.lower)
 
-    def _meet(self, rows: Rows, bound: FloatArray, dearest: FloatArray | None = None) -> None:
+    def _meet(self, rows: Rows, bound: FloatArray) -> None:
         entries = (rows.indptr, rows.indices, rows.data)
-        most = np.full(rows.count, INFINITY) if dearest is None else dearest
-        self._program.add_columns(bound, np.zeros(rows.count), most, entries)
+        self._program.add_columns(bound, np.zeros(rows.count), np.full(rows.count, INFINITY), entries)
 
     def best(self) -> FloatArray:
         """The optimum over the constraints met so far, float [n].
@@ -82,7 +81,10 @@ class BundleProgram:
         return found.row_dual
 
     def _solve(self) -> LpResult:
-        """Solve from where it stands; once more from nothing if the solver breaks down on the way."""
+        """Solve from where it stands; once more from nothing if the solver breaks down or calls it unbounded.
+
+        It has an optimum: whoever asks has one division at hand that meets all constraints.
+        """
         for last in (False, True):
             if self._left <= 0:
                 break
@@ -96,7 +98,9 @@ class BundleProgram:
             self._left -= found.iterations
             if found.status is LpStatus.OPTIMAL:
                 return found
-            break
+            if found.status is LpStatus.LIMIT:
+                break
+            self._program.forget()
         raise LimitHit("the iterations allowed do not do")
 
     @property
@@ -128,5 +132,4 @@ class BundleProgram:
         order = np.argsort(pile, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(pile, minlength=piles))]).astype(np.int64)
         self._program.add_columns(near, -weights, weights, (indptr, order, np.ones(self._count)))
-        self._program.forget()
         self._near = True

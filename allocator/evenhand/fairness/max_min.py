@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share, near_slices
-from evenhand.fairness.group_value import FloatArray, GroupValues
+from evenhand.fairness.group_value import FloatArray, GroupValues, best_split
 from evenhand.fairness.rows import Grid, capacity_rows, compressed, floor_rows, grid_of
 from evenhand.fairness.twins import merged
 from evenhand.shapes import BoolArray
@@ -25,7 +25,7 @@ _NARROWER, _AGAIN = 1e-10, 1e-8
 """By how much less than what was reached is asked for later, so that rounding does not make it impossible; and
 if it still does."""
 _LOST = 1e-8
-_PER_START = 8
+_PER_START = 40
 """To start a program again takes as long as one simplex iteration for each so many leaves, measured."""
 
 
@@ -37,7 +37,8 @@ def max_min(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray,
 def water_filled(values: GroupValues, measure: FloatArray, iterations: int) -> tuple[FloatArray, bool]:
     """Raise throughput over `measure`, float [L], lexicographically; of optima the nearest to the slices.
 
-    The levels determine every leaf's throughput. Where the iterations do not do, the slices are the answer.
+    The levels determine every leaf's throughput. Where the iterations do not do, those who still rise get most
+    throughput from where they stand, with nobody worse off; or all their slices, if these bring more.
     """
     x, weighty = fair_share(values), values.weighty
     if not len(values.leaves):
@@ -49,18 +50,24 @@ def water_filled(values: GroupValues, measure: FloatArray, iterations: int) -> t
     together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.leaves))
     try:
         try:
-            raised = _raised(grid, together / grid.unit, iterations, _NARROWER)
+            raised, best = _raised(grid, together / grid.unit, iterations, _NARROWER)
         except SolverError:
-            raised = _raised(grid, together / grid.unit, iterations, _AGAIN)
+            raised, best = _raised(grid, together / grid.unit, iterations, _AGAIN)
         split = nearest_with(grid, raised, iterations)
     except (LimitHit, SolverError):
         return x, False
+    if not best:
+        split = best_split(twins.values, twins.values.per_leaf(split))
+        if (twins.values.weights * split).sum() < twins.values.floor.sum():
+            return x, False
     x[weighty] = twins.lift(twins.values.per_leaf(split))
-    return x, True
+    return x, best
 
 
-def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -> FloatArray:
+def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -> tuple[FloatArray, bool]:
     """Raise all, hold those that can rise no more, and go on; `measure` in the leaves' units.
+
+    The split reached, float [K, T], and whether nobody can rise any more.
 
     Each leaf has two rows, only one in force: v_i >= measure_i z while it rises, v_i >= what it reached after.
     Who has a price in the best level is at it in every optimum.
@@ -78,15 +85,22 @@ def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -
     program = LinearProgram(
         cost, stack(capacity, levels), np.zeros(n + 1), np.full(n + 1, INFINITY), maximize=True, primal=True
     )
+    last: FloatArray | None = None
     while True:
-        found = solved(program, iterations)
+        try:
+            found = solved(program, iterations)
+        except LimitHit:
+            if last is None:
+                raise
+            return last, False
+        last = grid.split(np.maximum(found.x[:n], 0.0))
         iterations -= found.iterations + leaves // _PER_START
         price = np.abs(found.row_dual[capacity.count : capacity.count + leaves]) * measure
         price[~rises] = 0.0
         held = np.flatnonzero(price > min(_HOLDS_BACK, float(price.max()) / 2))
         rises[held] = False
         if not rises.any() or not len(held):
-            return grid.split(np.maximum(found.x[:n], 0.0))
+            return last, True
         reached = found.x[n] * measure[held] * (1 - narrower)
         none, free = np.full(len(held), -INFINITY), np.full(len(held), INFINITY)
         program.set_rows(capacity.count + held, none, free)

@@ -21,8 +21,9 @@ from evenhand.fairness.rows import Grid, capacity_rows, compressed, grid_of
 from evenhand.fairness.twins import merged
 from evenhand.solvers.lp import INFINITY, LinearProgram, stack
 
-GAP = 1e-7
-"""Proven distance from the best, in `sum e_i log v_i` over `sum e_i`, up to which an answer is called best."""
+GAP, ROUGH = 1e-7, 1e-3
+"""Proven distance from the best, in `sum e_i log v_i` over `sum e_i`, up to which an answer is called best, and up
+to which it is served at all."""
 _NEAR = np.linspace(-1.0, 1.0, 9)
 _FAR = np.array([0.25, 0.5, 0.75, 1.0])
 _TANGENTS = len(_NEAR) + 2 * len(_FAR)
@@ -37,7 +38,7 @@ _MOST_ROUNDS = 40
 def nash(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
     """Best bundles, of optima the nearest to the slices, float [L, T], and whether the gap is proven.
 
-    Where the iterations do not do, the slices are the answer.
+    Where the iterations do not do, the answer is the last one found if the gap is small, else the slices.
     """
     x, weighty = fair_share(values), values.weighty
     if not len(values.leaves):
@@ -51,10 +52,10 @@ def nash(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bo
         split = nearest_with(grid, found.split, iterations)
     except (LimitHit, SolverError):
         return x, False
-    if gap_of(twins.values, twins.values.brought(split), found.type_price, found.cap_price) > GAP:
-        return x, False
-    x[weighty] = twins.lift(twins.values.per_leaf(split))
-    return x, True
+    gap = gap_of(twins.values, twins.values.brought(split), found.type_price, found.cap_price)
+    if gap <= ROUGH:
+        x[weighty] = twins.lift(twins.values.per_leaf(split))
+    return x, gap <= GAP
 
 
 def gap_of(values: GroupValues, value: FloatArray, type_price: FloatArray, cap_price: FloatArray) -> float:
@@ -124,24 +125,31 @@ class _Tangents:
         )
 
     def best(self) -> _Found:
-        """Bring the tangents closer and closer to the answer.
+        """Bring the tangents closer and closer to the answer; the last one found if the iterations do not do.
 
         Raises
         ------
         LimitHit
-            If iterations or rounds do not do.
+            If there is none, or if the rounds do not do.
         """
         leaves = len(self._some)
         middle, reach = np.ones(leaves), np.full(leaves, _WIDEST)
+        last: _Found | None = None
         for _ in range(_MOST_ROUNDS):
             self._draw(middle, reach)
-            found = solved(self._program, self._left)
+            try:
+                found = solved(self._program, self._left)
+            except LimitHit:
+                if last is None:
+                    raise
+                return last
             self._left -= found.iterations
             amounts = np.maximum(found.x[: self._grid.count], 0.0)
             level = np.bincount(self._place, weights=self._own * amounts, minlength=leaves) / self._whole
             step = np.log(np.maximum(level, 1e-300) / middle)
             if reach.max() <= _CLOSEST and (np.abs(step) <= reach).all():
                 return self._priced(amounts, found.row_dual)
+            last = self._priced(amounts, found.row_dual)
             far, step = np.abs(step), np.clip(step, -_FARTHEST, _FARTHEST)
             middle = middle * np.exp(step)
             closer = np.maximum(reach / _CLOSER, far / 3)

@@ -158,3 +158,12 @@ def largest(table: FloatArray, few: int) -> tuple[IntArray, IntArray]:
         found.append(best)
         left[every, best] = -np.inf
     return np.repeat(every, len(found)), np.array(found, dtype=np.int64).T.reshape(-1)
+
+
+def largest_both_ways(table: FloatArray, few: int, above: float) -> tuple[IntArray, IntArray]:
+    """Places of the few largest entries of each row and of each column, those above a limit: rows, columns."""
+    wanted = np.zeros(table.shape, dtype=bool)
+    wanted[largest(table, few)] = True
+    wanted.T[largest(table.T, few)] = True
+    rows, columns = np.nonzero(wanted & (table > above))
+    return rows.astype(np.int64), columns.astype(np.int64)
