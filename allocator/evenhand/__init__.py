@@ -8,6 +8,8 @@ from evenhand.audit import AuditReport, Finding, audit
 from evenhand.errors import AuditFailed
 from evenhand.fairness.comparison import compare_objectives
 from evenhand.rounds import allocate
+from evenhand.session import Session
+from evenhand.speedups import audit_speedups, state_in_use
 from evenhand.version import VERSION
 from evenhand.window_envy import window_envy
 from evenhand_models import (
@@ -39,8 +41,11 @@ __all__ = [
     "ObjectiveComparison",
     "Plan",
     "Policy",
+    "Session",
     "allocate",
     "audit",
+    "audit_speedups",
     "compare_objectives",
+    "state_in_use",
     "window_envy",
 ]

@@ -3,40 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
 
 from evenhand.errors import PlacementError
 from evenhand.outcome import Places
 from evenhand.shapes import IntArray
+from evenhand.shelves import Floor, Shelves
 from evenhand.snapshot import Snapshot
-
-
-@dataclass
-class Floor:
-    """GPUs left on every node while a plan is laid out.
-
-    free : room less everything kept or already arrived; at_once : what is free before anybody has left.
-    """
-
-    free: list[int]
-    at_once: list[int]
-
-    def take(self, node: int, gpus: int) -> None:
-        """Give GPUs of a node away."""
-        self.free[node] -= gpus
-        self.at_once[node] -= gpus
-
-    def best_fit(self, nodes: Iterable[int], gpus: int) -> int | None:
-        """The fullest node that holds them: free at once before freed by leavers, then by index."""
-        best: tuple[bool, int, int] | None = None
-        for n in nodes:
-            left = self.free[n] - gpus
-            if left >= 0:
-                key = (self.at_once[n] < gpus, left, n)
-                if best is None or key < best:
-                    best = key
-        return None if best is None else best[2]
 
 
 def open_floor(snapshot: Snapshot, stays: Mapping[int, Places]) -> Floor:
@@ -46,15 +22,20 @@ def open_floor(snapshot: Snapshot, stays: Mapping[int, Places]) -> Floor:
     ----------
     stays : what running jobs hold on, by job index.
     """
-    at_once = [int(r) if o else 0 for r, o in zip(snapshot.room, snapshot.opened, strict=True)]
-    free = list(at_once)
-    for j, parts in enumerate(snapshot.placement):
-        for n, gpus in parts:
-            if n >= 0:
-                at_once[n] -= gpus
-        for n, gpus in stays.get(j, ()):
-            free[n] -= gpus
-    return Floor(free, at_once)
+    rows = [(n, gpus) for parts in stays.values() for n, gpus in parts]
+    node, part = np.array(rows, dtype=np.int64).reshape(len(rows), 2).T
+    return floor_under(snapshot, node, part)
+
+
+def floor_under(snapshot: Snapshot, node: IntArray, gpus: IntArray) -> Floor:
+    """The same, from what is held as rows of node and GPUs."""
+    s = snapshot
+    open_room = np.where(s.opened, s.room, 0)
+    listed = s.stands.node >= 0
+    left = np.bincount(s.stands.node[listed], s.stands.gpus[listed], len(open_room)).astype(np.int64)
+    free = open_room.copy()
+    np.subtract.at(free, node, gpus)
+    return Floor(free.tolist(), (open_room - left).tolist())
 
 
 @dataclass(frozen=True)
@@ -87,25 +68,27 @@ def place_workers(
         by_pool[arrival.pool].append(arrival)
     for pool, wanted in sorted(by_pool.items()):
         wanted.sort(key=lambda a: -a.worker)
-        nodes = pools[pool].tolist()
-        found = _by_best_fit(floor, nodes, wanted)
+        found = _by_best_fit(floor, floor.shelves(pools[pool].tolist()), wanted)
         if found is None:
             found = _as_counted(pool, wanted, counted)
+            for _, node, gpus in found:
+                floor.take(node, gpus)
         for job, node, gpus in found:
             placed[job][node] += gpus
-            floor.take(node, gpus)
     return placed
 
 
-def _by_best_fit(floor: Floor, nodes: list[int], wanted: list[Arrival]) -> list[tuple[int, int, int]] | None:
-    trial = Floor(list(floor.free), list(floor.at_once))
-    found = []
+def _by_best_fit(floor: Floor, shelves: Shelves, wanted: list[Arrival]) -> list[tuple[int, int, int]] | None:
+    """Take all workers from the floor, or none."""
+    found: list[tuple[int, int, int]] = []
     for arrival in wanted:
         for _ in range(arrival.workers):
-            node = trial.best_fit(nodes, arrival.worker)
+            node = shelves.best_fit(arrival.worker)
             if node is None:
+                for _, taken, gpus in found:
+                    floor.take(taken, -gpus)
                 return None
-            trial.take(node, arrival.worker)
+            floor.take(node, arrival.worker)
             found.append((arrival.job, node, arrival.worker))
     return found
 

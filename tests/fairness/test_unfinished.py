@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from fairness.drawn_values import class_values, values
 from fairness.test_class_values import fits, relative
+from instances import instance
 
 from evenhand import allocate, audit
 from evenhand.fairness import envy_free as room
@@ -17,7 +18,6 @@ from evenhand.fairness.group_value import envy_of, value_of
 from evenhand.fairness.max_min import max_min
 from evenhand.fairness.nash import nash
 from evenhand_models import Objective, Policy
-from instances import instance
 
 WORK = (0, 60, 200, 400, 600, 900, 2000)
 

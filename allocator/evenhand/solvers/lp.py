@@ -54,6 +54,20 @@ class LpResult:
 
 
 @dataclass(frozen=True, eq=False)
+class Basis:
+    """Where a simplex solve stands: `AT_LOWER`, `BASIC`, ... of every column, int [c], and every row, int [r]."""
+
+    columns: IntArray
+    rows: IntArray
+
+
+_STATUSES = list(highspy.HighsBasisStatus.__members__.values())
+_PLACE = {status: k for k, status in enumerate(_STATUSES)}
+AT_LOWER = _PLACE[highspy.HighsBasisStatus.kLower]
+BASIC = _PLACE[highspy.HighsBasisStatus.kBasic]
+
+
+@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows in compressed form: row k holds entries indptr[k] to indptr[k + 1].
 
@@ -172,12 +186,33 @@ class LinearProgram:
         for row, low, high in zip(rows, lower, upper, strict=True):
             _checked(self._highs.changeRowBounds(int(row), float(low), float(high)), "bounds were refused")
 
+    def basis(self) -> Basis:
+        """Where the last solve ended."""
+        found = self._highs.getBasis()
+        return Basis(
+            np.array([_PLACE[status] for status in found.col_status], dtype=np.int64),
+            np.array([_PLACE[status] for status in found.row_status], dtype=np.int64),
+        )
+
+    def start_at(self, basis: Basis) -> None:
+        """Start the next solve from a basis, of another program maybe; what is wrong with it is mended by the solver."""
+        start = highspy.HighsBasis()
+        start.col_status = [_STATUSES[k] for k in basis.columns.tolist()]
+        start.row_status = [_STATUSES[k] for k in basis.rows.tolist()]
+        start.alien = True
+        start.valid = True
+        _checked(self._highs.setBasis(start), "the basis was refused")
+
     def forget(self) -> None:
         """Drop the basis: the next solve starts from nothing."""
         self._highs.clearSolver()
 
-    def solve(self, iteration_limit: int | None = None) -> LpResult:
+    def solve(self, iteration_limit: int | None = None, time_limit_s: float | None = None) -> LpResult:
         """Solve from the present basis.
+
+        Parameters
+        ----------
+        time_limit_s : a safeguard only: who relies on it does not get the same answer twice.
 
         Raises
         ------
@@ -185,6 +220,9 @@ class LinearProgram:
             If the solver ends with neither an answer nor a limit.
         """
         self._highs.setOptionValue("simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit)
+        # HiGHS counts its time over all solves of one program.
+        end = np.inf if time_limit_s is None else float(self._highs.getRunTime()) + time_limit_s
+        self._highs.setOptionValue("time_limit", end)
         self._highs.run()
         status = _status(self._highs, self._highs.getModelStatus())
         solution, info = self._highs.getSolution(), self._highs.getInfo()

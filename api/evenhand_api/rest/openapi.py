@@ -8,6 +8,7 @@ from typing import Any, cast
 from evenhand_api import __version__
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.rounds import TINY
+from evenhand_api.rest.speedups import EXAMPLE
 from evenhand_models import json_schema
 
 Node = dict[str, Any]
@@ -97,6 +98,7 @@ def openapi_document() -> Node:
         },
         "paths": {
             "/v1/allocate": {"post": _allocate()},
+            "/v1/audit/speedups": {"post": _audit_speedups()},
             "/v1/fairness": {"post": _fairness()},
             "/healthz": {"get": _healthz()},
             "/readyz": {"get": _readyz()},
@@ -160,6 +162,36 @@ def _question(name: str, summary: str, description: str, reply: Node) -> Node:
             },
         },
         "responses": {"200": reply} | _problems(kinds),
+    }
+
+
+def _audit_speedups() -> Node:
+    kinds = [
+        Kind.MALFORMED,
+        Kind.TOO_LARGE,
+        Kind.UNSUPPORTED,
+        Kind.INVALID,
+        Kind.INTERNAL,
+        Kind.OVER_CAPACITY,
+    ]
+    return {
+        "operationId": "audit_speedups",
+        "summary": "Hold declared speedups against observed ones",
+        "description": "Takes the state and what was observed of its jobs; answers who declares too much or too "
+        "little and by how much, what that gains under each objective, which speedups the next rounds should go by, "
+        "estimates for types that jobs leave out, and jobs declared resumable that came back without their progress. "
+        "Nothing is kept. The body may come with Content-Encoding gzip.",
+        "requestBody": {
+            "required": True,
+            "description": "The state, what was observed, and how to judge.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/SpeedupAuditRequest"},
+                    "examples": {"declares_six_does_two": {"value": json.loads(EXAMPLE)}},
+                }
+            },
+        },
+        "responses": {"200": _reply("What was found.", "SpeedupReport")} | _problems(kinds),
     }
 
 

@@ -56,7 +56,10 @@ class Workers:
         return None if any(slot.ready for slot in self._slots) else self._complaint
 
     def start(self) -> None:
-        """Start all processes; each becomes free once it has solved its first round."""
+        """Start all processes, after a close too; each becomes free once it has solved its first round."""
+        if self._closed:
+            self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
+            self._free, self._closed, self._in_house = asyncio.Queue(), False, 0
         for _ in range(self._settings.max_concurrent):
             self._add_slot()
 
@@ -67,6 +70,8 @@ class Workers:
             task.cancel()
         for slot in list(self._slots):
             await asyncio.to_thread(slot.end)
+        self._slots.clear()
+        self._tasks.clear()
         self._threads.shutdown(wait=False)
 
     async def answer(self, body: bytes, work: Work | None = None) -> Answer:
