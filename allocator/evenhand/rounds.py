@@ -101,7 +101,7 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
         forced = forced_slack(target, pinned_split(snapshot, target.values, target.job_class))
-        pareto = pareto_gap(target.values, target.x, target.work)
+        pareto = pareto_gap(target.values, target.x, target.work // 4)
     with deadline.stage("index"):
         index = build_index(snapshot, owed)
     with deadline.stage("greedy"):

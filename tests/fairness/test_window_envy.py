@@ -67,6 +67,16 @@ def test_three_groups_with_gangs_take_turns():
     assert min(window.report().sharing_incentive.values()) >= 0.95
 
 
+def test_a_short_horizon_pays_back_what_rounding_left_sooner():
+    """41 GPUs for six groups, one gang of eight each: what six whole GPUs leave goes to the same two for a while."""
+    work = [one for name in "abcdef" for one in jobs(name, 41) + jobs(name, 1, 8)]
+    state = snapshot({"h100": 41}, [group(name) for name in "abcdef"], work, node=41).state
+    after = {h: window_envy(carried(state, 16, horizon_s=3600 * h)) for h in (6, 168)}
+    assert after[6].max_envy < 0.5 * after[168].max_envy
+    assert after[6].least_sharing_incentive > after[168].least_sharing_incentive
+    assert after[6].least_sharing_incentive >= 0.95
+
+
 def test_rounds_in_which_one_of_the_two_is_away_do_not_count_for_the_pair():
     both = snapshot({"h100": 3}, [group("a"), group("b")], jobs("a", 4) + jobs("b", 4), node=3).state
     alone = snapshot({"h100": 3}, [group("a"), group("b")], jobs("a", 4), node=3).state

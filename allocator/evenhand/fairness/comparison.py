@@ -73,7 +73,7 @@ def _outcome(snapshot: Snapshot, objective: Objective, found: Target, equal: Tar
     incentive = np.divide(found.value, values.floor, out=np.full(len(found.value), np.inf), where=values.floor > 0)
     served = values.floor > 0
     worst = int(incentive.argmin()) if served.any() else None
-    pareto = pareto_gap(values, found.x, found.work)
+    pareto = pareto_gap(values, found.x, found.work // 4)
     idle = np.maximum(values.capacity - found.x.sum(axis=0), 0.0)
     idle = np.where(idle > _DUST * np.maximum(values.capacity, 1), idle, 0.0)
     return ObjectiveOutcome(

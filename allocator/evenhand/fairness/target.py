@@ -21,6 +21,9 @@ from evenhand.snapshot import Snapshot
 from evenhand.subset_sums import largest_sum_not_above, limit_milli
 from evenhand_models import Objective
 
+FORCED_SHARE = 4
+"""What pins force is only told, and decides nothing: it is given this part of the work that the target is."""
+
 
 @dataclass(frozen=True, eq=False)
 class Target:
@@ -89,7 +92,7 @@ def forced_slack(target: Target, pinned: FloatArray) -> FloatArray:
     ----------
     pinned : GPUs that protected jobs of each class hold, float [K, T].
     """
-    return least_slack(target.values, target.x, pinned, target.work)
+    return least_slack(target.values, target.x, pinned, target.work // FORCED_SHARE)
 
 
 def iterations_within(classes: int, time_limit_s: float) -> int:

@@ -70,7 +70,10 @@ def _fairness(plan: Plan) -> Iterator[RenderableType]:
     proof = plan.certificate
     promised = plan.policy.objective is Objective.ENVY_FREE
     envy = number(proof.target_envy_slack, 6) if promised else f"not bounded by {plan.policy.objective}"
-    yield Text(f"in the fair target: floors missed by {number(proof.floor_slack, 6)}, envy {envy}, {_pareto(proof)}")
+    unproven = "" if proof.target_proven else "; not proven best within time_limit_s"
+    yield Text(
+        f"in the fair target: floors missed by {number(proof.floor_slack, 6)}, envy {envy}, {_pareto(proof)}{unproven}"
+    )
     yield Text(f"largest envy under the plan {percent(proof.max_envy)} of the envier's slice")
     if proof.envy:
         pairs = table("envies", "whom", ("envy", "right"), ("forced by protection", "right"), ("ours", "right"))

@@ -43,7 +43,7 @@ def fairness_report(found: ObjectiveComparison, width: int, rows: int = 20) -> I
     )
     unproven = [str(o.objective) for o in found.objectives if not o.proven]
     if unproven:
-        yield Text(f"not proven best within time_limit_s: {', '.join(unproven)} (the slices are shown)", style="bold")
+        yield Text(f"not proven best within time_limit_s: {', '.join(unproven)}", style="bold")
     if found.owed:
         yield from _groups(found, width, rows)
 
