@@ -14,6 +14,7 @@ from enum import StrEnum
 from evenhand_models.groups import Group
 from evenhand_models.hardware import Node
 
+
 class TraceEnd(StrEnum):
     """How a job of a trace ended in the cluster it was recorded on."""
 
