@@ -13,6 +13,7 @@ from evenhand_api.commands.export import export_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.terminal import EXIT_CODES
+from evenhand_api.commands.whatif import whatif_command
 
 app = typer.Typer(
     name="evenhand",
@@ -28,6 +29,7 @@ app.command("serve")(serve_command)
 app.command("audit")(audit_command)
 app.command("export")(export_command)
 app.command("schema")(schema_command)
+app.command("whatif")(whatif_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -38,7 +38,7 @@ def parse_request(body: bytes) -> AllocateRequest:
     InvalidInput
         If anything is wrong with it; pointers are relative to the body.
     """
-    return _read(body, AllocateRequest, _request_errors)
+    return read_model(body, AllocateRequest, request_errors)
 
 
 def parse_document(body: bytes) -> AllocateRequest:
@@ -55,7 +55,7 @@ def parse_document(body: bytes) -> AllocateRequest:
             return AllocateRequest(state=_validated(document, ClusterState, _bare_errors))
         except InvalidInput:  # the default cap on contracts, which only a request looks at
             raise InvalidInput(_bare_errors(document)) from None
-    return _validated(document, AllocateRequest, _request_errors)
+    return _validated(document, AllocateRequest, request_errors)
 
 
 def parse_state(body: bytes) -> ClusterState:
@@ -77,7 +77,7 @@ def parse_policy(body: bytes) -> Policy:
     InvalidInput
         If anything is wrong with it.
     """
-    return _read(body, Policy, lambda document: _field_errors(document, Policy))
+    return read_model(body, Policy, lambda document: field_errors(document, Policy))
 
 
 def parse_plan(body: bytes) -> Plan:
@@ -88,7 +88,7 @@ def parse_plan(body: bytes) -> Plan:
     InvalidInput
         If anything is wrong with it.
     """
-    return _read(body, Plan, lambda document: _field_errors(document, Plan))
+    return read_model(body, Plan, lambda document: field_errors(document, Plan))
 
 
 class _Refused(ValueError):
@@ -143,7 +143,14 @@ def read_json(body: bytes) -> object:
     raise InvalidInput([FieldError("", _printable(message))])
 
 
-def _read(body: bytes, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
+def read_model(body: bytes, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
+    """Read one model from strict JSON; if it is refused, `errors` says all that is wrong with the document.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no JSON or refused.
+    """
     return _validated(read_json(body), model, errors)
 
 
@@ -168,9 +175,9 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _request_errors(document: object) -> list[FieldError]:
-    """Say all that is wrong with a request."""
-    errors = _field_errors(document, AllocateRequest)
+def request_errors(document: object, model: type[BaseModel] = AllocateRequest) -> list[FieldError]:
+    """Say all that is wrong with a request, or with a model that has the fields of one."""
+    errors = field_errors(document, model)
     if not isinstance(document, dict):
         return errors
     policy = _salvaged(document.get("policy") or {}, Policy)
@@ -180,10 +187,10 @@ def _request_errors(document: object) -> list[FieldError]:
 
 def _bare_errors(document: object) -> list[FieldError]:
     """Say all that is wrong with a bare state, contracts held against the default cap."""
-    return [*_field_errors(document, ClusterState), *_cross_errors(document, Policy().max_protection_s)]
+    return [*field_errors(document, ClusterState), *_cross_errors(document, Policy().max_protection_s)]
 
 
-def _field_errors(document: object, model: type[BaseModel]) -> list[FieldError]:
+def field_errors(document: object, model: type[BaseModel]) -> list[FieldError]:
     """Say which fields are malformed by themselves."""
     try:
         model.model_validate(document, context=CHECKS_DEFERRED)

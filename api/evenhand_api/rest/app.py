@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from evenhand_api import __version__
 from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
+from evenhand_api.rest.forecasts import add_forecast_route
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem
 from evenhand_api.rest.rounds import TINY, answer_allocate
@@ -65,6 +66,7 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
         redirect_slashes=False,
     )
     _add_routes(app, settings, workers)
+    add_forecast_route(app, settings, workers)
     _add_error_handlers(app)
     return app
 

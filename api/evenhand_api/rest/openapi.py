@@ -6,6 +6,7 @@ import json
 from typing import Any, cast
 
 from evenhand_api import __version__
+from evenhand_api.rest import forecasts
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.rounds import TINY
 from evenhand_models import json_schema
@@ -97,6 +98,7 @@ def openapi_document() -> Node:
         },
         "paths": {
             "/v1/allocate": {"post": _allocate()},
+            forecasts.PATH: {"post": _whatif_start()},
             "/healthz": {"get": _healthz()},
             "/readyz": {"get": _readyz()},
         },
@@ -139,6 +141,27 @@ def _allocate() -> Node:
             },
         },
         "responses": {"200": _reply("The plan.", "Plan")} | _problems(kinds),
+    }
+
+
+def _whatif_start() -> Node:
+    return {
+        "operationId": "whatifStart",
+        "summary": "Would a job start if it came now",
+        "description": "Takes a state, if wanted a policy, and jobs that do not exist; answers whether they would start "
+        "now, from when and by when otherwise, and who would go. A forecast, no reservation: nothing is held, "
+        "nothing is kept, and the state is as it was.",
+        "requestBody": {
+            "required": True,
+            "description": "The state, the policy to decide by, and the jobs to add.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/WhatIfStartRequest"},
+                    "examples": {"one_more_job": {"value": forecasts.example()}},
+                }
+            },
+        },
+        "responses": {"200": _reply("The forecast.", "WhatIfStart")} | _problems(list(forecasts.KINDS)),
     }
 
 
