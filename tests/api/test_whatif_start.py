@@ -83,3 +83,8 @@ def test_a_file_may_hold_a_list_of_jobs_and_bad_ones_are_one_line_each(run, file
 def test_only_one_file_can_be_standard_input(run, files) -> None:
     done = run("whatif", "-", "--add", "-", input=b"{}")
     assert done.returncode == 2
+
+
+def test_the_smallest_time_limit_is_a_number_of_rounds_like_any_other(client) -> None:
+    asked = dict(example()) | {"policy": {"time_limit_s": 5e-324}}
+    assert client.post("/v1/whatif/start", json=asked).status_code == 200

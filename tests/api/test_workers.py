@@ -110,3 +110,11 @@ def test_readiness_says_why_when_the_first_round_fails() -> None:
 def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(setting))):
         Settings(**setting)
+
+
+def test_a_service_that_was_stopped_serves_again_when_it_is_started_again() -> None:
+    app = create_app(Settings(max_concurrent=1), obey)
+    for echo in ("first life", "second life"):
+        with TestClient(app, raise_server_exceptions=False) as client:
+            answer = client.post("/v1/allocate", content=json.dumps({"echo": echo}).encode(), headers=JSON)
+            assert answer.json()["echo"] == echo

@@ -34,7 +34,7 @@ def answer_whatif_start(body: bytes, max_time_limit_s: float) -> Answer:
         if limit_s > max_time_limit_s:
             message = f"time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."
             raise InvalidInput([FieldError("/policy/time_limit_s", message)])
-        rounds = min(MOST_ROUNDS, max(0, int(max_time_limit_s / limit_s) - 2))
+        rounds = max(0, int(min(MOST_ROUNDS, max_time_limit_s / limit_s - 2)))
         answer = what_if_start(asked.state, asked.add, asked.policy, rounds=rounds)
         return Answer(200, "application/json", answer.model_dump_json().encode())
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes one answer and one line in the log

@@ -36,12 +36,15 @@ class Workers:
         self._settings = settings
         self._work = work
         self._first = first
+        self._recent_s = 1.0
+        self._open()
+
+    def _open(self) -> None:
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
-        self._threads = ThreadPoolExecutor(settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
+        self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
         self._slots: set[_Slot] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_house = 0
-        self._recent_s = 1.0
         self._complaint = "No process has solved its first round yet."
         self._closed = False
 
@@ -56,7 +59,9 @@ class Workers:
         return None if any(slot.ready for slot in self._slots) else self._complaint
 
     def start(self) -> None:
-        """Start all processes; each becomes free once it has solved its first round."""
+        """Start all processes, after a close too; each becomes free once it has solved its first round."""
+        if self._closed:
+            self._open()
         for _ in range(self._settings.max_concurrent):
             self._add_slot()
 
