@@ -13,6 +13,7 @@ from evenhand_api.commands.export import export_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.terminal import EXIT_CODES
+from evenhand_api.commands.trace import trace_app
 from evenhand_api.commands.whatif import whatif_command
 
 app = typer.Typer(
@@ -30,6 +31,7 @@ app.command("audit")(audit_command)
 app.command("export")(export_command)
 app.command("schema")(schema_command)
 app.command("whatif")(whatif_command)
+app.add_typer(trace_app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -151,7 +151,7 @@ def _group(job: RawJob, options: ReadOptions) -> str:
         If the source has no such field.
     """
     if options.group_by is None:
-        return next((name for name in job.groups.values() if name), options.group)
+        return next(iter(job.groups.values()), "") or options.group
     if options.group_by not in job.groups:
         known = ", ".join(job.groups) or "none"
         message = f"There is no {options.group_by!r} to group by; there is: {known}."

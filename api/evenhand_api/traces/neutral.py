@@ -33,7 +33,7 @@ def _job(line: int, row: Row) -> RawJob:
     return RawJob(
         line=line,
         id=named(row, "job_id"),
-        groups={"group": clean(row.get("group", "").strip(), "group")},
+        groups={name: clean(row.get(name, "").strip(), name) for name in ("group", "user")},
         submit=number(row, "submit_s", least=-1e12),
         duration_s=number(row, "duration_s"),
         gpus=gang(row, "gpus"),

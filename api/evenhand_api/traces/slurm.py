@@ -14,6 +14,9 @@ from evenhand_api.traces.slurm_words import elapsed_s, end_of, gpus_written
 from evenhand_models import FieldError, InvalidInput
 
 NEEDS = ("jobid", "submit", "state")
+FREE_TEXT = {"jobname", "constraints", "comment", "admincomment", "systemcomment", "workdir", "submitline", "reason"}
+"""Columns in which the delimiter may stand."""
+IS_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 UNKNOWN = {"", "unknown", "none", "n/a"}
 
 
@@ -34,7 +37,7 @@ def parse_sacct(text: str, options: ReadOptions) -> RawTrace:
     rows: list[tuple[int, Row]] = []
     odd: list[OddRow] = []
     for line, written in enumerate(lines[first:], start=first + 1):
-        fields = written.rstrip("\r").split(delimiter)
+        fields = _fitted(written.rstrip("\r").split(delimiter), header, delimiter)
         if len(fields) == len(header):
             rows.append((line, dict(zip(header, fields, strict=True))))
         elif written.strip():
@@ -52,6 +55,19 @@ def _header(lines: list[str], options: ReadOptions) -> tuple[list[str], str, int
         message = "The first line is no header of sacct; name the columns in the order they were asked for."
         raise InvalidInput([FieldError("", message)])
     return top.lower().split(found[1]), found[1], 1
+
+
+def _fitted(fields: list[str], header: list[str], delimiter: str) -> list[str]:
+    """Put a value that holds the delimiter together again, where only one free text of the row can be it."""
+    extra = len(fields) - len(header)
+    if extra <= 0:
+        return fields
+    for column in (i for i, name in enumerate(header) if name in FREE_TEXT):
+        joined = [*fields[:column], delimiter.join(fields[column : column + extra + 1]), *fields[column + extra + 1 :]]
+        row = dict(zip(header, joined, strict=True))
+        if IS_TIME.fullmatch(row["submit"]) and row["state"][:1].isupper():
+            return joined
+    return fields
 
 
 def _allocations(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
