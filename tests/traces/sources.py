@@ -12,7 +12,7 @@ SACCT = """JobID|JobName|User|Account|Partition|State|Submit|Start|End|ElapsedRa
 10|train|ann|vision|gpu|COMPLETED|2026-03-01T10:00:00|2026-03-01T10:05:00|2026-03-01T11:05:00|3600|cpu=8,gres/gpu=8|cpu=8,gres/gpu:h100=8,gres/gpu=8,node=1|h100|a100
 10.batch|batch||vision||COMPLETED|2026-03-01T10:05:00|2026-03-01T10:05:00|2026-03-01T11:05:00|3600||cpu=8,gres/gpu=8|
 11|cpu only|bob|language|cpu|COMPLETED|2026-03-01T10:00:10|2026-03-01T10:00:20|2026-03-01T10:00:30|10|cpu=8|cpu=8|
-12_3|array|bob|language|gpu|CANCELLED by 1000|2026-03-01T10:00:20|2026-03-01T10:00:20|2026-03-01T10:10:20|600|gres/gpu=2|gres/gpu=2|
+12_3|array|bob|language|gpu|CANCELLED by 7|2026-03-01T10:00:20|2026-03-01T10:00:20|2026-03-01T10:10:20|600|gres/gpu=2|gres/gpu=2|
 12_[4-9%1]|array|bob|language|gpu|PENDING|2026-03-01T10:00:20|Unknown|Unknown|0|cpu=1,gres/gpu=2||
 13|runs|bob|language|gpu|RUNNING|2026-03-01T10:00:30|2026-03-01T10:00:30|Unknown|4000|cpu=1,gres/gpu=1|cpu=1,gres/gpu=1|
 """
