@@ -16,12 +16,12 @@ class Fifo:
     keeps_hit = False
     minds_protection = False
 
-    def decide(self, world: World, happened: Happened) -> None:  # noqa: ARG002
+    def decide(self, world: World, happened: Happened) -> None:
         """Start from the head of the line until somebody does not fit."""
         while (job := _eldest(world)) is not None and (found := world.place_best(job)) is not None:
             world.start(job, *found)
 
-    def wakes_at(self, world: World) -> int | None:  # noqa: ARG002
+    def wakes_at(self, world: World) -> int | None:
         """Only events."""
         return None
 
@@ -35,11 +35,11 @@ class FirstFit:
     keeps_hit = False
     minds_protection = False
 
-    def decide(self, world: World, happened: Happened) -> None:  # noqa: ARG002
+    def decide(self, world: World, happened: Happened) -> None:
         """Start the eldest of those that fit until nobody does."""
         start_all(world, list(world.lines.by_shape))
 
-    def wakes_at(self, world: World) -> int | None:  # noqa: ARG002
+    def wakes_at(self, world: World) -> int | None:
         """Only events."""
         return None
 
