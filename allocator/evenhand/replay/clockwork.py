@@ -61,6 +61,7 @@ class Clockwork:
         if world.facts.shape[job] < 0:
             self.record.end[job] = int(JobEnd.INFEASIBLE)
             return
+        self._world.wants(job, 1)
         self._waits(job)
 
     def _waits(self, job: int) -> None:
@@ -97,6 +98,7 @@ class Clockwork:
         r.restart_gpu_s[job] += run.gpus * (now - run.start_s - ran)
         if why is StayEnd.COMPLETED:
             r.end[job], r.end_s[job] = int(JobEnd.COMPLETED), now
+            self._world.wants(job, -1)
             return
         if why is StayEnd.REPLAY_ENDED:
             r.end[job] = int(JobEnd.RUNNING)
@@ -115,6 +117,7 @@ class Clockwork:
         if not resumable and why is StayEnd.PREEMPTED:
             if self._world.rules.non_resumable is NonResumable.GONE:
                 r.end[job], r.end_s[job] = int(JobEnd.GONE), self._world.now_s
+                self._world.wants(job, -1)
                 return
             facts.submit_s[job] = self._world.now_s
         self._waits(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from evenhand.shapes import Sites
@@ -51,8 +52,8 @@ class JobFacts:
     shapes: list[Shape]
     budgeted: list[bool]
     demand_milli: list[int]
-    wire: list[Job]
-    """Each job as the engine reads it while it waits."""
+    wire: Callable[[int], Job]
+    """Makes a job as the engine reads it, without instants."""
 
 
 @dataclass(eq=False)
@@ -69,7 +70,7 @@ def declared(
     """Read what the jobs of a trace declare, for one cluster and tree."""
     shapes: dict[Shape, int] = {}
     seen: dict[object, int] = {}
-    facts = JobFacts([], [], [], [], [], [], [], [], [], [], [], [], [])
+    facts = JobFacts([], [], [], [], [], [], [], [], [], [], [], [], lambda j: wire_job(trace.jobs[j], types))
     for job in trace.jobs:
         key = (
             job.gpus, job.worker_gpus, job.gpus_per_node, job.gpu_types,
@@ -92,7 +93,6 @@ def declared(
         facts.resumable.append(job.resumable)
         facts.shape.append(at if group is not None else -1)
         facts.budgeted.append(job.min_runtime_s > 0 and group is not None and tree.claim[group])
-        facts.wire.append(_wire(job, types, contract))
     facts.shapes = list(shapes)
     for j, at in enumerate(facts.shape):
         best = max((rates[t] for t in facts.shapes[at].types), default=0) if at >= 0 else 0
@@ -140,7 +140,7 @@ def _true_speeds(job: TraceJob, types: tuple[str, ...]) -> tuple[float, ...]:
 def _shape(job: TraceJob, types: tuple[str, ...], sites: Sites, unit: ThroughputUnit) -> Shape | None:
     """What the job needs, None if it fits no type of the cluster (rules S5, S6)."""
     said = _declared_speeds(job, types)
-    wire = _wire(job, types, 0)
+    wire = wire_job(job, types)
     fits = [x > 0 and sites.fits(wire, t, job.gpus) for t, x in enumerate(said)]
     usable = [x for x, ok in zip(said, fits, strict=True) if ok]
     if not usable:
@@ -153,11 +153,11 @@ def _shape(job: TraceJob, types: tuple[str, ...], sites: Sites, unit: Throughput
     return Shape(job.gpus, job.worker_gpus, job.gpus_per_node, milli, tuple(order))
 
 
-def _wire(job: TraceJob, types: tuple[str, ...], contract_s: int) -> Job:
+def wire_job(job: TraceJob, types: tuple[str, ...]) -> Job:
     """The job as the engine's own model, without instants; nothing to validate that the reader has not."""
     speeds = {name: x for name, x in zip(types, _declared_speeds(job, types), strict=True) if x > 0}
     return Job.model_construct(
         id=job.id, group=job.group, user=job.user, gpus=job.gpus, worker_gpus=job.worker_gpus,
         gpus_per_node=job.gpus_per_node, speedup=speeds, priority=job.priority,
-        contract=Contract.model_construct(min_runtime_s=contract_s, resumable=job.resumable),
+        contract=Contract.model_construct(min_runtime_s=job.min_runtime_s, resumable=job.resumable),
     )  # fmt: skip

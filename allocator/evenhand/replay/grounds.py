@@ -73,9 +73,12 @@ def regroup(world: World, trace: Trace, tree: Tree, grounds: Grounds) -> None:
     usage = UsageWindow(len(tree.ids), world.policy.window_s, world.policy.half_life_s)
     usage.inherit(world.window, [tree.nearest_named(name) for name in world.tree.ids], world.now_s)
     world.facts, world.tree, world.window = facts, tree, usage
-    world.held_milli = [0] * len(tree.ids)
+    world.held_milli, world.held_gpus, world.below_milli = ([0] * len(tree.ids) for _ in range(3))
+    world.wanted_milli = {}
     world.lines = Lines(facts)
     for job in waiting:
         world.lines.join(job)
+    for job in [*waiting, *world.runs]:
+        world.wants(job, 1)
     for run in world.runs.values():
         world.charge_anew(run)

@@ -18,7 +18,12 @@ class Lines:
     def __init__(self, facts: JobFacts) -> None:
         self._facts = facts
         self.by_shape: dict[int, dict[Owner, list[Rank]]] = {}
-        self.count = 0
+        self.waiting: set[int] = set()
+
+    @property
+    def count(self) -> int:
+        """How many wait."""
+        return len(self.waiting)
 
     def rank(self, job: int) -> Rank:
         """Sort key of a job in its group."""
@@ -31,7 +36,7 @@ class Lines:
         lines = self.by_shape.setdefault(f.shape[job], {})
         line = lines.setdefault((f.group[job], f.budgeted[job]), [])
         insort(line, self.rank(job))
-        self.count += 1
+        self.waiting.add(job)
 
     def leave(self, job: int) -> None:
         """A job waits no longer."""
@@ -47,8 +52,8 @@ class Lines:
             del lines[owner]
             if not lines:
                 del self.by_shape[f.shape[job]]
-        self.count -= 1
+        self.waiting.discard(job)
 
     def jobs(self) -> list[int]:
         """All that wait, in the order of the trace."""
-        return sorted(rank[2] for lines in self.by_shape.values() for line in lines.values() for rank in line)
+        return sorted(self.waiting)

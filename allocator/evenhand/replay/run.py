@@ -81,7 +81,7 @@ class _Replay:
         ground = self._grounds.at(0)
         facts = declared(trace, tree, names, self._grounds.sites, rates, policy)
         self._truth = truth(trace, names)
-        self._world = World(facts, tree, self._types, ground, policy, rules)
+        self._world = World(facts, tree, self._types, ground, policy, rules, trace.t0)
         self._clockwork = Clockwork(self._world, self._truth, tell_unprotected=decider.minds_protection)
         self._world.listener = self._clockwork
         for span in trace.history:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from evenhand.replay.rules import Scheduler
 from evenhand.replay.schedulers.arrival_order import Fifo, FirstFit
 from evenhand.replay.schedulers.decider import Decider, Happened
+from evenhand.replay.schedulers.engine import Evenhand
 
 REGISTRY: dict[Scheduler, Callable[[], Decider]] = {
+    Scheduler.EVENHAND: Evenhand,
     Scheduler.FIFO: Fifo,
     Scheduler.FIRST_FIT: FirstFit,
 }
