@@ -10,6 +10,7 @@ from evenhand_api import __version__
 from evenhand_api.commands.allocate import allocate_command
 from evenhand_api.commands.audit import audit_command
 from evenhand_api.commands.export import export_command
+from evenhand_api.commands.replay import replay_command, report_command, sweep_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.terminal import EXIT_CODES
@@ -31,6 +32,9 @@ app.command("audit")(audit_command)
 app.command("export")(export_command)
 app.command("schema")(schema_command)
 app.command("whatif")(whatif_command)
+app.command("replay")(replay_command)
+app.command("sweep")(sweep_command)
+app.command("report")(report_command)
 app.add_typer(trace_app)
 
 
