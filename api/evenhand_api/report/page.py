@@ -32,7 +32,8 @@ thead th { border-bottom: 2px solid var(--line); vertical-align: bottom; white-s
 tbody th { font-weight: 400; } td small { display: block; color: var(--soft); line-height: 1.2; }
 td small.good { color: var(--good); } td small.bad { color: var(--bad); }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 50%; margin-right: 6px; vertical-align: baseline; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr)); gap: 8px 26px; align-items: start; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 460px), 1fr)); gap: 8px 26px;
+  align-items: start; }
 figure { margin: 8px 0 0; } svg { width: 100%; height: auto; display: block; } .keys { font-size: 13px; margin: 6px 0 2px; }
 .keys span { white-space: nowrap; margin-right: 14px; } details { border-top: 1px solid var(--line); padding: 8px 0; }
 summary { cursor: pointer; font-weight: 600; } code { font-size: 12.5px; overflow-wrap: anywhere; }
@@ -74,8 +75,9 @@ def _head(comparison: Comparison, title: str) -> Iterator[str]:
     first = comparison.results[0][0]
     gpus = ", ".join(f"{count:,} {kind}" for kind, count in first["gpus"].items())
     days = number(first["metrics"]["simulated_s"] / 86_400, 1)
+    came = sum(first["metrics"]["jobs"].values())
     yield f"<header><h1>{escape(title)}</h1>"
-    yield f"<p>{days} days from {escape(first['t0'])} on {escape(gpus)}: {plural(first['jobs'], 'job')}.</p>"
+    yield f"<p>{days} days from {escape(first['t0'])} on {escape(gpus)}: {plural(came, 'job')}.</p>"
     if first["credit"]:
         yield f'<p class="note">{escape(first["credit"])}</p>'
     yield "</header>"
@@ -167,7 +169,7 @@ def _facts(result: Result, base: Result) -> Iterator[str]:
     """What sets a run apart, in words."""
     yield f"Scheduler {result['scheduler']}"
     gpus = ", ".join(f"{count:,} {kind}" for kind, count in result["gpus"].items())
-    yield f"{gpus} at the beginning, {plural(result['jobs'], 'job')}"
+    yield f"{gpus} at the beginning, {plural(sum(result['metrics']['jobs'].values()), 'job')}"
     other = {
         name: value for name, value in result["policy"].items() if value != base["policy"][name] and name != "seed"
     }

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 
 COLOURS = ("#3f83c9", "#e0851a", "#2f9e6e", "#9b6dd2", "#d6524e", "#1f9fb0", "#8f8b26", "#cf649c")
 """One a run, told apart on white and on near black."""
+GROUP_COLOURS = (
+    "#5a7fa8", "#c98b6b", "#7aa37a", "#a58bb5", "#c9b15d", "#6ba3a0", "#b8788c", "#8a8f98", "#4f9bc4", "#d0745c",
+    "#94b04f", "#7f73c2",
+)  # fmt: skip
+"""One a group, muted, so that nobody takes a group for a run."""
 INK, GRID = "#010203", "#010204"
 """Stand for the page's text and grid colours until the SVG is written."""
 WIDE, HALF = 11.0, 5.4
@@ -45,7 +50,8 @@ def svg(draw: Callable[[Figure], None], name: str, size: tuple[float, float], de
     except ImportError:
         raise Failure("plots need the extra: pip install 'evenhand[plot]'.") from None
     out = io.StringIO()
-    with matplotlib.rc_context(_style(name)):
+    style: Any = _style(name)
+    with matplotlib.rc_context(style):
         figure = Figure(figsize=size, layout="constrained")
         draw(figure)
         figure.savefig(out, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
@@ -133,7 +139,8 @@ def waits(comparison: Comparison) -> str:
                     axes.plot([low, high], [y, y], color=COLOURS[j], linewidth=2, solid_capstyle="round")
                     axes.scatter([dot], [y], s=22, color=COLOURS[j], zorder=3)
         _time_axis(axes)
-        axes.set_yticks(range(len(kinds)), kinds)
+        axes.set_yticks(range(len(kinds)), ["all jobs"] if kinds == ["unknown"] else kinds)
+        axes.set_ylim(-0.6, len(kinds) - 0.4)
         axes.invert_yaxis()
         axes.set_title("First wait: p50 to p99, dot at p90")
         _legend(figure, comparison)
@@ -161,9 +168,10 @@ def shares(result: Result, colour_of: dict[str, str], name: str, most: float) ->
 
 
 def colours_of_groups(comparison: Comparison) -> dict[str, str]:
-    """A colour for each group that is drawn over time; beyond eight they come again, lighter."""
-    names = dict.fromkeys(g for result in _firsts(comparison) for g in result["series"]["groups"])
-    return {name: COLOURS[i % 8] + ("" if i < 8 else "99" if i < 16 else "55") for i, name in enumerate(names)}
+    """A colour for each group that is drawn over time; beyond a dozen they come again, lighter."""
+    names = list(dict.fromkeys(g for result in _firsts(comparison) for g in result["series"]["groups"]))
+    many = len(GROUP_COLOURS)
+    return {name: GROUP_COLOURS[i % many] + ("" if i < many else "88") for i, name in enumerate(names)}
 
 
 def _firsts(comparison: Comparison) -> list[Result]:
