@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, Strict
 
 from evenhand_models.errors import FieldError, InvalidInput
 from evenhand_models.hardware import GpuType, NodeStatus
@@ -29,9 +29,9 @@ from evenhand_models.quantities import (
     WireModel,
 )
 
-Days = Annotated[float, Field(ge=0, le=36_500, allow_inf_nan=False)]
+Days = Annotated[float, Strict(), Field(ge=0, le=36_500, allow_inf_nan=False)]
 """Days since the beginning of the trace."""
-Count = Annotated[int, Field(ge=1, le=100_000)]
+Count = Annotated[int, Strict(), Field(ge=1, le=100_000)]
 
 
 class NodeBatch(WireModel):
@@ -123,9 +123,13 @@ class JobStream(WireModel):
 
     name: Id = Field(description="Ids are this, a dash and a number.")
     group: Id = Field(description="Group they belong to.")
-    per_day: Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)] = Field(description="Jobs a day, on average.")
+    per_day: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = Field(
+        description="Jobs a day, on average."
+    )
     gpus: GangSize = Field(default=1, description="Size of each gang.")
-    run_s: Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)] = Field(description="Mean run time in seconds.")
+    run_s: Annotated[float, Strict(), Field(gt=0, le=1e8, allow_inf_nan=False)] = Field(
+        description="Mean run time in seconds."
+    )
     steady: Flag = Field(default=False, description="All run run_s; else run times are exponential around it.")
     min_runtime_s: Seconds = Field(default=3_600, description="Their contract; 0: unallocated.")
     resumable: Flag = Field(default=True, description="Whether they go on after a preemption.")
@@ -141,7 +145,7 @@ class JobStream(WireModel):
 class JobsOverlay(WireModel):
     """Other jobs."""
 
-    arrivals: Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)] = Field(
+    arrivals: Annotated[float, Strict(), Field(gt=0, le=100, allow_inf_nan=False)] = Field(
         default=1.0, description="Times as many jobs: 2 doubles them, 0.5 leaves out half, by the seed."
     )
     jitter_s: GpuCount = Field(
@@ -155,19 +159,19 @@ class JobsOverlay(WireModel):
 class WorldOverlay(WireModel):
     """How the replayed cluster behaves; fields left out stay."""
 
-    checkpoint_interval_s: Annotated[int, Field(ge=1, le=10**8)] | None = Field(
+    checkpoint_interval_s: Annotated[int, Strict(), Field(ge=1, le=10**8)] | None = Field(
         default=None, description="Resumable jobs save their progress every so many seconds."
     )
     restart_cost_s: Seconds | None = Field(default=None, description="Run time really lost by a start.")
-    full_round_s: Annotated[int, Field(ge=1, le=10**8)] | None = Field(
+    full_round_s: Annotated[int, Strict(), Field(ge=1, le=10**8)] | None = Field(
         default=None, description="A round is solved in full at least so often."
     )
-    round_s: Annotated[int, Field(ge=1, le=10**8)] | None = Field(
+    round_s: Annotated[int, Strict(), Field(ge=1, le=10**8)] | None = Field(
         default=None, description="Length of a round of schedulers that work by the clock."
     )
 
 
-def _policy_fields(fields: dict[str, JsonValue]) -> dict[str, JsonValue]:
+def _policy_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """Refuse what is no field of a policy, or no value of it."""
     errors = field_errors(fields, Policy)
     if errors:
@@ -180,12 +184,14 @@ class Scenario(WireModel):
 
     name: Id = Field(description="What results are headed with.")
     description: Text = Field(default="", description="What it is about.")
-    cluster: ClusterOverlay = Field(default_factory=ClusterOverlay, description="Other hardware.")
+    cluster: ClusterOverlay = Field(
+        default_factory=ClusterOverlay, description="Nodes that come or are lost, and types."
+    )
     tree: tuple[TreeOverlay, ...] = Field(default=(), description="Other trees, each from its day on.")
-    policy: Annotated[dict[str, JsonValue], AfterValidator(_policy_fields)] = Field(
+    policy: Annotated[dict[str, Any], AfterValidator(_policy_fields)] = Field(
         default_factory=dict, description="Fields of the policy that are other, by name."
     )
-    jobs: JobsOverlay = Field(default_factory=JobsOverlay, description="Other jobs.")
+    jobs: JobsOverlay = Field(default_factory=JobsOverlay, description="Jobs that are more, fewer, other or new.")
     world: WorldOverlay = Field(default_factory=WorldOverlay, description="How the replayed cluster behaves.")
 
 

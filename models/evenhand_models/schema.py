@@ -7,6 +7,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from evenhand_models.plan import Plan
+from evenhand_models.replays import ReplayOutcome, ReplayRequest, ReplayStatus
 from evenhand_models.request import AllocateRequest
 from evenhand_models.whatif import WhatIfStart, WhatIfStartRequest
 
@@ -23,6 +24,9 @@ def json_schema() -> dict[str, Any]:
             (Plan, "serialization"),
             (WhatIfStartRequest, "validation"),
             (WhatIfStart, "serialization"),
+            (ReplayRequest, "validation"),
+            (ReplayStatus, "serialization"),
+            (ReplayOutcome, "serialization"),
         ]
     )
     return {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from evenhand_api.commands.terminal import Failure
@@ -80,7 +81,7 @@ def _inlined(written: str, describes: str) -> str:
     body = re.sub(r"<metadata>.*?</metadata>\s*", "", body, flags=re.DOTALL)
     body = body.replace(INK, "currentColor").replace(GRID, "var(--grid)")
     body = re.sub(r"font: ([\d.]+px) [^;\"]*", r"font: \1 system-ui, sans-serif", body)
-    return body.replace(">", f"><title>{describes}</title>", 1)
+    return body.replace(">", f"><title>{escape(describes)}</title>", 1)
 
 
 def occupancy(comparison: Comparison) -> str:

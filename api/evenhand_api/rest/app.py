@@ -19,6 +19,7 @@ from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
 from evenhand_api.rest.forecasts import add_forecast_route
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem
+from evenhand_api.rest.replays import House, add_replay_routes
 from evenhand_api.rest.rounds import TINY, answer_allocate
 from evenhand_api.rest.workers import Work, Workers
 from evenhand_api.settings import Settings
@@ -48,13 +49,16 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
     """
     settings = settings or Settings()
     workers = Workers(settings, work, TINY)
+    house = House(settings.max_replays, settings.max_waiting_replays, settings.keep_replays)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         workers.start()
+        house.start()
         try:
             yield
         finally:
+            await house.close()
             await workers.close()
 
     app = Service(
@@ -67,6 +71,7 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
     )
     _add_routes(app, settings, workers)
     add_forecast_route(app, settings, workers)
+    add_replay_routes(app, settings, workers, house)
     _add_error_handlers(app)
     return app
 

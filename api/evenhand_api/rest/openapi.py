@@ -8,6 +8,7 @@ from typing import Any, cast
 from evenhand_api import __version__
 from evenhand_api.rest import forecasts
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
+from evenhand_api.rest.replays.openapi import replay_paths
 from evenhand_api.rest.rounds import TINY
 from evenhand_models import json_schema
 
@@ -101,7 +102,8 @@ def openapi_document() -> Node:
             forecasts.PATH: {"post": _whatif_start()},
             "/healthz": {"get": _healthz()},
             "/readyz": {"get": _readyz()},
-        },
+        }
+        | replay_paths(_reply, _problems),
         "components": {
             "schemas": models
             | {
