@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from scenarios.small import case
+from typer.testing import CliRunner, Result
 
 from evenhand.replay import Scheduler
+from evenhand_api.cli import app
 from evenhand_api.report.comparison import Comparison, compare, estimate
 from evenhand_api.report.comparison_table import comparison_table
 from evenhand_api.report.page import comparison_page
@@ -164,6 +166,11 @@ def test_a_page_of_one_run_and_of_none_that_ever_ran(results) -> None:
     assert "Replay of made" in comparison_page(compare(nothing))
 
 
+def here(*arguments: str) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, arguments)
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[list[str], str]:
     small = case(jobs=12)
@@ -177,43 +184,44 @@ def files(tmp_path: Path) -> tuple[list[str], str]:
 def test_replay_on_the_command_line_sets_scenarios_and_schedulers_side_by_side(run, files, tmp_path: Path) -> None:
     given, scenario = files
     page = tmp_path / "report.html"
-    schedulers = ["--scheduler", "evenhand", "--scheduler", "first_fit"]
-    done = run("replay", *given, "--scenario", scenario, *schedulers, "--json", "--html", str(page), "--workers", "1")
-    assert done.returncode == 0, done.stderr
+    asked = ["replay", *given, "--scenario", scenario, "--scheduler", "evenhand", "--scheduler", "first_fit", "--json"]
+    done = here(*asked, "--html", str(page), "--workers", "1")
+    assert done.exit_code == 0, done.stderr
     labels = [one["label"] for one in json.loads(done.stdout)["runs"]]
     assert labels == ["base", "base / first_fit", "more", "more / first_fit"]
     assert page.read_text().startswith("<!doctype html>")
-    again = run("replay", *given, "--scenario", scenario, *schedulers, "--json", "--workers", "2")
-    assert again.stdout == done.stdout
+    assert run(*asked, "--workers", "2").stdout == done.stdout_bytes
 
 
-def test_a_sweep_is_kept_resumed_and_reported(run, files, tmp_path: Path) -> None:
+def test_a_sweep_is_kept_resumed_and_reported(files, tmp_path: Path) -> None:
     given, _ = files
     grid, out = tmp_path / "grid.yaml", tmp_path / "runs"
     grid.write_text("policy: {horizon_s: [3600, 86400]}\nschedulers: [first_fit]\nseeds: [0, 1]\n")
-    first = run("sweep", given[0], str(grid), *given[1:], "--out", str(out), "--json", "--workers", "1")
-    assert first.returncode == 0, first.stderr
+    asked = ["sweep", given[0], str(grid), *given[1:], "--out", str(out), "--json", "--workers", "1"]
+    first = here(*asked)
+    assert first.exit_code == 0, first.stderr
     kept = {file.name: file.stat().st_mtime_ns for file in out.iterdir()}
     assert len(kept) == 4
-    again = run("sweep", given[0], str(grid), *given[1:], "--out", str(out), "--json", "--workers", "1")
-    assert again.stdout == first.stdout
+    assert here(*asked).stdout == first.stdout
     assert {file.name: file.stat().st_mtime_ns for file in out.iterdir()} == kept
-    said = run("report", str(out), "--only", "base horizon_s=86400 / first_fit")
-    assert said.returncode == 0, said.stderr
-    assert "horizon_s=86400" in said.stdout.decode()
-    assert run("report", str(out), "--only", "nothing").returncode == 2
-    assert run("report", str(tmp_path / "nowhere")).returncode == 3
+    said = here("report", str(out), "--only", "base horizon_s=86400 / first_fit")
+    assert said.exit_code == 0, said.stderr
+    assert "horizon_s=86400" in said.stdout
+    assert here("report", str(out), "--only", "nothing").exit_code == 2
+    assert here("report", str(tmp_path / "nowhere")).exit_code == 3
 
 
-def test_what_is_wrong_on_the_command_line_is_a_line_each(run, files, tmp_path: Path) -> None:
+def test_what_is_wrong_on_the_command_line_is_a_line_each(files, tmp_path: Path) -> None:
     given, _ = files
     bad = tmp_path / "bad.yaml"
     bad.write_text("policy: {horizon_s: 0}\njobs: {arrivals: x}\n")
-    done = run("replay", *given, "--scenario", str(bad))
-    assert done.returncode == 3
-    lines = done.stderr.decode().splitlines()
+    done = here("replay", *given, "--scenario", str(bad))
+    assert done.exit_code == 3
+    lines = done.stderr.splitlines()
     assert any("bad.yaml#/policy/horizon_s: " in line for line in lines)
     assert any("bad.yaml#/jobs/arrivals: " in line for line in lines)
-    assert run("replay", *given, "--scheduler", "best").returncode == 2
-    assert run("replay", given[0], "--cluster", str(bad)).returncode == 3
-    assert b"evenhand[ray]" in run("replay", *given, "--scheduler", "fifo", "--ray", "auto").stderr
+    assert here("replay", *given, "--scheduler", "best").exit_code == 2
+    assert here("replay", given[0], "--cluster", str(bad)).exit_code == 3
+    refused = here("replay", *given, "--scheduler", "fifo", "--ray", "auto")
+    assert refused.exit_code == 4
+    assert "evenhand[ray]" in refused.stderr

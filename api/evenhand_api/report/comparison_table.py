@@ -34,13 +34,16 @@ def comparison_table(comparison: Comparison, width: int) -> Iterator[RenderableT
 
 
 def _chunks(comparison: Comparison, width: int) -> Iterator[list[int]]:
-    """Runs that fit beside the first, table by table."""
+    """Runs that fit beside the first, table by table; one by one where there is no room for two."""
     rows = list(zip(comparison.figures, comparison.cells, strict=True))
     used = [
         max([len(label), *(len(written_cell(figure, row[j]).plain) for figure, row in rows)]) + GAP
         for j, label in enumerate(comparison.labels)
     ]
     least = max((len(figure.title) for figure, _ in rows), default=0) + GAP + used[0]
+    if len(used) > 1 and least + max(used[1:]) > width:
+        yield from ([j] for j in range(len(used)))  # too narrow for two side by side
+        return
     chunk, taken = [0], least
     for j in range(1, len(used)):
         if taken + used[j] > width and len(chunk) > 1:
@@ -52,7 +55,7 @@ def _chunks(comparison: Comparison, width: int) -> Iterator[list[int]]:
 
 
 def _table(comparison: Comparison, runs: list[int]) -> RenderableType:
-    columns: list[Column] = ["", *((comparison.labels[j], "right") for j in runs)]
+    columns: list[Column] = [("", "fixed"), *((comparison.labels[j], "right") for j in runs)]
     listed = table(*columns)
     for figure, row in zip(comparison.figures, comparison.cells, strict=True):
         listed.add_row(Text(figure.title), *(written_cell(figure, row[j]) for j in runs))
