@@ -75,9 +75,7 @@ def carry_out(world: World, snapshot: Snapshot, outcome: Outcome) -> None:
         if decision.move is Move.PREEMPT:
             world.stop(job, StayEnd.NODE_LOST if job in world.hit else StayEnd.PREEMPTED)
         elif decision.move in ARRIVALS:
-            places = tuple(
-                sorted((world.ground.index[snapshot.nodes[n].name], gpus) for n, gpus in decision.places)
-            )
+            places = tuple(sorted((world.ground.index[snapshot.nodes[n].name], gpus) for n, gpus in decision.places))
             coming.append((job, decision.gpu_type, places))
             if decision.move is not Move.START:
                 world.stop(job, StayEnd.NODE_LOST if job in world.hit else StayEnd.MIGRATED)

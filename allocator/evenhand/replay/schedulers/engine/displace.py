@@ -156,9 +156,7 @@ class Displacer:
         """Whether what is owed and won outweighs what is lost (O2 to O7), counted for all together."""
         w, f = self._w, self._w.facts
         milli = f.size[job] * w.rates[gpu_type]
-        changes = [(f.group[job], milli)] + [
-            (f.group[v], -w.runs[v].milli) for v in room.victims if w.runs[v].milli
-        ]
+        changes = [(f.group[job], milli)] + [(f.group[v], -w.runs[v].milli) for v in room.victims if w.runs[v].milli]
         gain = self._worth.owed_gain(changes) / 1000.0
         gain += self._worth.start(job, gpu_type) + self._worth.handover(job, list(room.victims))
         return gain - sum(self._worth.stop(v) for v in room.victims) > LEAST_GAIN

@@ -16,9 +16,7 @@ class Incremental:
 
     def __init__(self, world: World, worth: Worth) -> None:
         self._w, self._worth = world, worth
-        self._limits = [
-            (c, g.max_gpus) for c, g in enumerate(world.tree.groups) if g.max_gpus is not None
-        ]
+        self._limits = [(c, g.max_gpus) for c, g in enumerate(world.tree.groups) if g.max_gpus is not None]
 
     def decide(self, happened: Happened) -> None:
         """Answer what happened."""

@@ -96,12 +96,12 @@ def _needs(world: World) -> tuple[list[float], list[float], list[float], list[fl
     return own, demand, limit, floor
 
 
-def level(
-    there: float, weight: list[float], past: list[float], low: list[float], high: list[float]
-) -> list[float]:
+def level(there: float, weight: list[float], past: list[float], low: list[float], high: list[float]) -> list[float]:
     """Divide an amount: clip(lambda weight - past, low, high) with the sum that there is (rule D4)."""
     if sum(high) <= there:
         return high
+    if there <= 0:
+        return [0.0] * len(high)
     if sum(low) >= there:
         return [x * there / sum(low) for x in low]
     bends = sorted(
