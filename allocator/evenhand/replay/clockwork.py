@@ -33,22 +33,23 @@ class Record:
     migrations: list[int]
     node_losses: list[int]
     lost_gpu_s: list[int]
+    priced_gpu_s: list[int]
     restart_gpu_s: list[int]
     stays: list[tuple[int, int, int, int, int, int, bool, int]] = field(default_factory=list)
 
     @classmethod
     def blank(cls, jobs: int) -> Record:
         """Nothing has happened yet."""
-        zeros = [[0] * jobs for _ in range(7)]
+        zeros = [[0] * jobs for _ in range(8)]
         return cls([-1] * jobs, [-1] * jobs, zeros[0], [int(JobEnd.WAITING)] * jobs, *zeros[1:])
 
 
 class Clockwork:
     """Makes jobs end when they do: keeps true work and speeds, the queue of moments, and the record."""
 
-    def __init__(self, world: World, truth: Truth, *, tell_unprotected: bool) -> None:
+    def __init__(self, world: World, truth: Truth, *, tell_unprotected: bool, saves_at_stop: bool) -> None:
         self._world, self._truth = world, truth
-        self._tell = tell_unprotected
+        self._tell, self._saves_at_stop = tell_unprotected, saves_at_stop
         self.queue: list[tuple[int, int, int, int]] = []
         self._serial: dict[int, int] = {}
         self._next = 0
@@ -112,7 +113,10 @@ class Clockwork:
         resumable = facts.resumable[job]
         every = self._world.rules.checkpoint_interval_s
         saved = ran // every * every if resumable else 0
+        if resumable and self._saves_at_stop and why is not StayEnd.NODE_LOST:
+            saved = ran
         r.lost_gpu_s[job] += run.gpus * (ran - saved)
+        r.priced_gpu_s[job] += run.gpus * min(ran - saved, facts.contract_s[job])
         self._truth.left_s[job] -= saved * self._truth.speed[job][run.gpu_type]
         if not resumable and why is StayEnd.PREEMPTED:
             if self._world.rules.non_resumable is NonResumable.GONE:

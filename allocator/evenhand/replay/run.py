@@ -82,7 +82,9 @@ class _Replay:
         facts = declared(trace, tree, names, self._grounds.sites, rates, policy)
         self._truth = truth(trace, names)
         self._world = World(facts, tree, self._types, ground, policy, rules, trace.t0)
-        self._clockwork = Clockwork(self._world, self._truth, tell_unprotected=decider.minds_protection)
+        self._clockwork = Clockwork(
+            self._world, self._truth, tell_unprotected=decider.minds_protection, saves_at_stop=decider.saves_at_stop
+        )
         self._world.listener = self._clockwork
         for span in trace.history:
             at = tree.nearest_named(span.group)
@@ -216,7 +218,7 @@ class _Replay:
 
 
 _COUNTED = (
-    "first_start_s", "end_s", "waited_s", "end", "starts", "preemptions", "migrations", "node_losses", "lost_gpu_s",
+    "first_start_s", "end_s", "waited_s", "end", "starts", "preemptions", "migrations", "node_losses", "lost_gpu_s", "priced_gpu_s",
     "restart_gpu_s",
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ class Fifo:
 
     keeps_hit = False
     minds_protection = False
+    saves_at_stop = False
 
     def decide(self, world: World, happened: Happened) -> None:
         """Start from the head of the line until somebody does not fit."""
@@ -34,6 +35,7 @@ class FirstFit:
 
     keeps_hit = False
     minds_protection = False
+    saves_at_stop = False
 
     def decide(self, world: World, happened: Happened) -> None:
         """Start the eldest of those that fit until nobody does."""

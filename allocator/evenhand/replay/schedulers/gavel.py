@@ -25,6 +25,7 @@ class Gavel:
 
     keeps_hit = False
     minds_protection = False
+    saves_at_stop = True
 
     def __init__(self) -> None:
         self._next_s = 0

@@ -17,6 +17,7 @@ class StaticQuota:
 
     keeps_hit = False
     minds_protection = False
+    saves_at_stop = False
 
     def __init__(self) -> None:
         self._quota: dict[int, int] = {}

@@ -24,6 +24,7 @@ class TimeFairShare:
 
     keeps_hit = False
     minds_protection = True
+    saves_at_stop = False
 
     def __init__(self) -> None:
         self._fair: list[float] = []

@@ -22,6 +22,7 @@ class Evenhand:
 
     keeps_hit = True
     minds_protection = True
+    saves_at_stop = False
 
     def __init__(self) -> None:
         self._last_full_s: int | None = None

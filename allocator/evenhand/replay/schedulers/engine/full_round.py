@@ -19,15 +19,17 @@ from evenhand_models import ClusterState, Job, JobState, Placement, Policy, Usag
 
 
 class Unhurried(Deadline):
-    """A deadline that never comes: work is limited by the solvers' own count, so no clock is looked at."""
-
-    def __init__(self, limit_s: float) -> None:
-        super().__init__(limit_s)
+    """A deadline that never comes: work is limited by the solvers' own count, so no clock decides anything."""
 
     @property
     def spent_s(self) -> float:
         """Nothing."""
         return 0.0
+
+    @property
+    def left_s(self) -> float:
+        """An hour, always."""
+        return 3_600.0
 
 
 def state_of(world: World, t0: datetime) -> ClusterState:
