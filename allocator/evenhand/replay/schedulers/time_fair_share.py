@@ -64,7 +64,8 @@ class TimeFairShare:
 
     def _victims(self, world: World, job: int) -> list[int]:
         """Who may be reclaimed, the last started first, queues never below their fair share."""
-        facts, left, found = world.facts, {}, []
+        facts, found = world.facts, []
+        left: dict[int, int] = {}
         for v in sorted(world.runs, key=lambda v: (-world.runs[v].start_s, -v)):
             run, group = world.runs[v], facts.group[v]
             if world.now_s < run.protected_until_s:

@@ -123,7 +123,9 @@ class Displacer:
         """Node by node the cheapest next one; who is stopped anyway frees his other nodes too."""
         w = self._w
         freed = dict.fromkeys(nodes, 0)
-        price, victims, chosen = 0.0, [], []
+        price = 0.0
+        victims: list[int] = []
+        chosen: list[int] = []
         open_nodes = list(nodes)
         offers = {n: self._clear(n, each - w.ground.free[n], ()) for n in nodes}
         while len(chosen) < need:

@@ -54,7 +54,7 @@ def _waiting(world: World, t0: datetime, job: int) -> Job:
     at = t0 + timedelta(seconds=world.facts.submit_s[job])
     known = world.wires.get(job)
     if known is None or known.submitted_at != at:
-        known = world.wires[job] = _with(world.facts.wire(job), {"submitted_at": at})
+        known = world.wires[job] = world.facts.wire(job, at)
     return known
 
 
