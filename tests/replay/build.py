@@ -32,7 +32,9 @@ def cluster(nodes: int = 2, gpus: int = 8, groups: Any = None, types: Any = None
             "now": T0,
             "gpu_types": [{"name": name} for name in types],
             "nodes": [
-                {"name": f"{name}-{i:02}", "gpu_type": name, "gpus": gpus} for name, n in types.items() for i in range(n)
+                {"name": f"{name}-{i:02}", "gpu_type": name, "gpus": gpus}
+                for name, n in types.items()
+                for i in range(n)
             ],
             "groups": tree,
             "jobs": [],
@@ -40,9 +42,7 @@ def cluster(nodes: int = 2, gpus: int = 8, groups: Any = None, types: Any = None
     )
 
 
-def run(
-    what: Trace, where: ClusterState, who: Scheduler, policy: Policy | None = None, **rules: Any
-) -> ReplayResult:
+def run(what: Trace, where: ClusterState, who: Scheduler, policy: Policy | None = None, **rules: Any) -> ReplayResult:
     return replay(what, where, policy or Policy(time_limit_s=0.5), who, rules=WorldRules(**rules))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from replay.build import HOUR, cluster, ends, job, of, random_trace, run, starts, trace
 
 from evenhand.replay import JobEnd, NonResumable, Scheduler, StayEnd, replay
 from evenhand.replay.errors import BrokenRule
@@ -11,6 +10,7 @@ from evenhand.replay.schedulers.decider import Happened
 from evenhand.replay.world import World
 from evenhand_models import Node
 from evenhand_models.traces import WorldChange
+from replay.build import HOUR, cluster, ends, job, of, random_trace, run, starts, trace
 
 
 class Stops:
@@ -129,7 +129,10 @@ def test_a_node_that_is_added_is_used_and_one_that_goes_is_not_in_the_way() -> N
 
 def test_zero_durations_equal_times_unknown_groups_and_impossible_gangs_are_served_or_said() -> None:
     what = trace(
-        job("zero", "A", 8, 0, 0), job("same", "A", 16, 0, 10), job("who", "nobody", 1, 0, 10), job("big", "A", 99, 0, 10)
+        job("zero", "A", 8, 0, 0),
+        job("same", "A", 16, 0, 10),
+        job("who", "nobody", 1, 0, 10),
+        job("big", "A", 99, 0, 10),
     )
     for who in Scheduler:
         result = run(what, cluster(), who)

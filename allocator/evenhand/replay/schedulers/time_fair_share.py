@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from evenhand.replay.lines import Owner
 from evenhand.replay.schedulers.decider import Happened
 from evenhand.replay.schedulers.engine.owed import level
@@ -60,7 +62,8 @@ class TimeFairShare:
         return world.below_milli[group] if not world.tree.children[group] else world.held_milli[group]
 
     def _served(self, world: World, group: int) -> float:
-        return self._held(world, group) / max(1e-9, self._fair[group])
+        fair = self._fair[group]
+        return self._held(world, group) / fair if fair > 1e-9 else inf
 
     def _victims(self, world: World, job: int) -> list[int]:
         """Who may be reclaimed, the last started first, queues never below their fair share."""

@@ -81,8 +81,14 @@ def _with(job: Job, changes: dict[str, object]) -> Job:
     return made
 
 
-def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome]:
-    """Decide a round as `allocate` does, without words, certificate and audit."""
+def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome, tuple[int, ...]]:
+    """Decide a round as `allocate` does, without words, certificate and audit.
+
+    Returns
+    -------
+    tuple
+        The state as the engine read it, its decisions, and the gangs that are owed whole (rule O3), by index.
+    """
     deadline = Unhurried(policy.time_limit_s)
     snapshot = take_snapshot(state, policy)
     entitled = entitle(snapshot)
@@ -94,4 +100,4 @@ def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome]:
     outcome = solved.outcome
     if not solved.optimal:
         outcome = top_up(snapshot, entitled, program.index, restore(snapshot, outcome))
-    return snapshot, outcome
+    return snapshot, outcome, owed
