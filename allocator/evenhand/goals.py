@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +10,13 @@ import numpy.typing as npt
 
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
-from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places
-from evenhand.program.constraints.entitlement import GRAIN, demands_below, grains, whole_gangs
+from evenhand.gangs_below import GangsBelow, in_grains
+from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
+from evenhand.program.constraints.entitlement import GRAIN
 from evenhand.program.prices import (
+    AGE_STEP,
+    PRESENCE,
+    PRIORITY,
     WEIGHT_ENVY,
     WEIGHT_LEAF,
     Prices,
@@ -21,6 +24,7 @@ from evenhand.program.prices import (
     guarantee_weight,
     inner_weight,
 )
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
 
 FloatArray = npt.NDArray[np.float64]
@@ -45,30 +49,34 @@ class Standing:
 
 def standing(snapshot: Snapshot, outcome: Outcome) -> Standing:
     """Add up what every group's own jobs hold under a plan."""
-    s = snapshot
-    shape = (len(s.tree.ids), len(s.types))
-    allocated, unallocated = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    useful, charged, grained, counted = (np.zeros(shape[0]) for _ in range(4))
-    for j, d in sorted(outcome.decisions.items()):
-        g = int(s.group[j])
-        if g < 0:
-            continue
-        if d.reserved_type >= 0:
-            charged[g] += grains(int(s.size[j]) * int(s.rate_milli[d.reserved_type])) / GRAIN
-            grained[g] += grains(int(s.size[j]) * int(s.speed_milli[j, d.reserved_type])) / GRAIN
-            counted[g] += int(s.size[j]) * int(s.speed_milli[j, d.reserved_type]) / 1000
-        if not d.places:
-            continue
-        if not s.budgeted[j]:
-            unallocated[g, d.gpu_type] += d.gpus
-            continue
-        allocated[g, d.gpu_type] += d.gpus
-        gain = d.gpus * int(s.speed_milli[j, d.gpu_type]) / 1000
-        useful[g] += gain
-        counted[g] += gain
-        charged[g] += grains(d.gpus * int(s.rate_milli[d.gpu_type])) / GRAIN
-        grained[g] += grains(d.gpus * int(s.speed_milli[j, d.gpu_type])) / GRAIN
-    return Standing(allocated, unallocated, useful, charged, grained, counted)
+    s, all_ = snapshot, outcome.table
+    known = s.group[all_.job] >= 0
+    runs = known & (all_.gpus > 0)
+    reserved = known & (all_.reserved_type >= 0)
+    spare = runs & ~s.budgeted[all_.job]
+    mine = runs & ~spare
+    counts = np.flatnonzero(mine | reserved)
+    jobs = all_.job[counts]
+    kind = np.where(reserved[counts], all_.reserved_type[counts], all_.gpu_type[counts])
+    gpus = np.where(reserved[counts], s.size[jobs], all_.gpus[counts])
+    speed = gpus * s.speed_milli[jobs, kind]
+    group, own = s.group[jobs], mine[counts]
+    groups = len(s.tree.ids)
+    return Standing(
+        allocated=_by_type(s, all_, mine),
+        unallocated=_by_type(s, all_, spare),
+        throughput=np.bincount(group[own], speed[own] / 1000, groups),
+        counted_charged=np.bincount(group, in_grains(gpus * s.rate_milli[kind]) / GRAIN, groups),
+        counted_useful=np.bincount(group, in_grains(speed) / GRAIN, groups),
+        counted_throughput=np.bincount(group, speed / 1000, groups),
+    )
+
+
+def _by_type(s: Snapshot, table: Table, which: BoolArray) -> IntArray:
+    """GPUs of some decisions by group and type, int [G, T]."""
+    found = np.zeros((len(s.tree.ids), len(s.types)), dtype=np.int64)
+    np.add.at(found, (s.group[table.job[which]], table.gpu_type[which]), table.gpus[which])
+    return found
 
 
 @dataclass(frozen=True)
@@ -103,18 +111,19 @@ def shortfalls(
     s, tree = snapshot, snapshot.tree
     got = standing(s, outcome)
     held = below(s, got.counted_charged)
-    demands = demands_below(s)
+    gangs = GangsBelow(s)
     top = max(tree.height, default=0)
     guarantees = inner = leaves = 0.0
     for c in range(len(tree.ids)):
         if tree.groups[c].guaranteed_gpus is not None and entitled.guaranteed[c] > 0:
-            need = whole_gangs(demands[c], float(entitled.guaranteed[c])) / GRAIN
+            need = gangs.within(c, float(entitled.guaranteed[c]))
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
-            need = whole_gangs(demands[c], float(entitled.entitled[c])) / GRAIN
+            need = gangs.within(c, float(entitled.entitled[c]))
             inner += inner_weight(tree.height[c]) * max(0.0, need - held[c])
-    for i, g in enumerate(target.leaves):
-        leaves += WEIGHT_LEAF * max(0.0, grains(int(target.aim_milli[i])) / GRAIN - got.counted_useful[int(g)])
+    aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
+    for short in (WEIGHT_LEAF * np.maximum(0.0, aims - got.counted_useful[target.leaves])).tolist():
+        leaves += short
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
@@ -193,16 +202,10 @@ def goals(
     prices = Prices(snapshot)
     guarantees, inner, leaves = shortfalls(snapshot, entitled, target, owed, outcome)
     envied = excess(snapshot, target, standing(snapshot, outcome))
-    budgeted, spare = Worth(), 0.0
-    for j, d in sorted(outcome.decisions.items()):
-        if not snapshot.live[j]:
-            continue
-        worth = worth_of(prices, snapshot, j, d)
-        if snapshot.budgeted[j]:
-            budgeted = budgeted + worth
-        else:
-            spare += worth.total
-    order = budgeted.order + _handovers(prices, snapshot, outcome.decisions)
+    worths = _worths(prices, snapshot, outcome)
+    order, work, change = (_sum(column) for column in worths[:, snapshot.budgeted[outcome.table.job]])
+    spare = worths[:, (snapshot.live & ~snapshot.budgeted)[outcome.table.job]]
+    order += _handovers(prices, snapshot, outcome.table)
     gpus = "GPUs short x weight of the level"
     return (
         GoalValue("guarantees", guarantees, gpus, -1.0),
@@ -212,9 +215,14 @@ def goals(
             "envy", float(envied.max(axis=0, initial=0.0).sum()), "GPUs held beyond what others accept", -WEIGHT_ENVY
         ),
         GoalValue("order", order, "GPUs x place in line", 1.0),
-        GoalValue("work", budgeted.work, "GPUs at their best type for lookahead_s", 1.0),
-        GoalValue("least_change", -budgeted.change, "price of stops, moves and resizes", -1.0),
-        GoalValue("unallocated_use", spare, "order, work and change of unallocated jobs", prices.epsilon),
+        GoalValue("work", work, "GPUs at their best type for lookahead_s", 1.0),
+        GoalValue("least_change", -change, "price of stops, moves and resizes", -1.0),
+        GoalValue(
+            "unallocated_use",
+            _sum(spare[0] + spare[1] + spare[2]),
+            "order, work and change of unallocated jobs",
+            prices.epsilon,
+        ),
     )
 
 
@@ -223,21 +231,46 @@ def objective(values: tuple[GoalValue, ...]) -> float:
     return sum(v.part for v in values)
 
 
-def _handovers(prices: Prices, snapshot: Snapshot, decisions: Mapping[int, Decision]) -> float:
+def _sum(values: FloatArray) -> float:
+    """Add up one after the other, in the order of the jobs."""
+    return float(np.cumsum(values)[-1]) if values.size else 0.0
+
+
+def _worths(prices: Prices, snapshot: Snapshot, outcome: Outcome) -> FloatArray:
+    """O4 to O6 of all decisions: order, work and change, float [3, D]; starts and keeps by array, the few others singly."""
+    s, all_ = snapshot, outcome.table
+    found = np.zeros((3, len(all_.job)))
+    starts = all_.among(Move.START)
+    runs = np.flatnonzero((starts | all_.among(Move.KEEP)) & s.live[all_.job])
+    jobs, gpus, kind = all_.job[runs], all_.gpus[runs], all_.gpu_type[runs]
+    found[0, runs] = gpus * (PRESENCE + PRIORITY * s.level[jobs] + AGE_STEP * s.age_step[jobs])
+    speed = np.where(kind >= 0, s.speed_milli[jobs, kind] / 1000.0, 0.0)
+    share = np.minimum(1.0, np.maximum(0.0, s.left_s[jobs]) / float(s.policy.lookahead_s))
+    share = np.where(starts[runs], np.minimum(share, prices.started_share), share)
+    found[1, runs] = gpus * speed * share
+    others = ~all_.among(Move.START, Move.KEEP, Move.WAIT) & s.live[all_.job]
+    for i in np.flatnonzero(others).tolist():
+        j = int(all_.job[i])
+        worth = worth_of(prices, s, j, outcome.decisions[j])
+        found[:, i] = worth.order, worth.work, worth.change
+    return found
+
+
+def _handovers(prices: Prices, snapshot: Snapshot, table: Table) -> float:
     """O4: GPUs that higher priorities took over from lower ones of their group, per cut."""
     s = snapshot
-    started: dict[tuple[int, int], int] = defaultdict(int)
-    stopped: dict[tuple[int, int], int] = defaultdict(int)
-    levels: dict[int, int] = {}
-    for j, d in decisions.items():
-        if not s.budgeted[j] or s.level_count[j] < 2:
-            continue
-        g, count = int(s.group[j]), int(s.level_count[j])
-        levels[g] = count
-        for cut in range(1, count):
-            arrives = d.move is Move.START or (s.hit[j] and d.move in ARRIVALS)
-            if arrives and s.level_rank[j] >= cut:
-                started[g, cut] += d.gpus
-            if d.move is Move.PREEMPT and not s.hit[j] and s.level_rank[j] < cut:
-                stopped[g, cut] += int(s.held[j])
-    return sum(prices.handover(levels[g]) * min(gpus, stopped[g, cut]) for (g, cut), gpus in sorted(started.items()))
+    several = s.budgeted[table.job] & (s.level_count[table.job] > 1)
+    hit = s.hit[table.job]
+    comes = several & (table.among(Move.START) | (hit & table.among(*ARRIVALS)))
+    goes = several & table.among(Move.PREEMPT) & ~hit
+    group = s.group[table.job]
+    total = 0.0
+    for g in np.intersect1d(group[comes], group[goes]).tolist():
+        here, there = comes & (group == g), goes & (group == g)
+        levels = int(s.level_count[table.job[here][0]])
+        started = np.bincount(s.level_rank[table.job[here]], table.gpus[here], levels)
+        stopped = np.bincount(s.level_rank[table.job[there]], s.held[table.job[there]], levels)
+        above, under = started[::-1].cumsum()[::-1][1:], stopped.cumsum()[:-1]
+        for gpus in np.minimum(above, under).tolist():
+            total += prices.handover(levels) * gpus
+    return total

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
+import numpy as np
+
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
 
 Places = tuple[tuple[int, int], ...]
@@ -40,11 +44,40 @@ class Decision:
     @property
     def gpus(self) -> int:
         """GPUs the job holds once the plan is applied."""
-        return sum(gpus for _, gpus in self.places)
+        places = self.places
+        return places[0][1] if len(places) == 1 else sum(gpus for _, gpus in places)
 
 
 WAITS = Decision(Move.WAIT)
 STOPS = Decision(Move.PREEMPT)
+
+
+MOVES = tuple(Move)
+_CODE = {move: code for code, move in enumerate(MOVES)}
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Decisions as arrays, by job; what is held, as rows by job, then node.
+
+    Attributes
+    ----------
+    job, move, gpus, gpu_type, reserved_type : int [D]; `move` is a place in `MOVES`.
+    at : of each row the place of its decision in the arrays above, int [R]; node, part : its node and GPUs.
+    """
+
+    job: IntArray
+    move: IntArray
+    gpus: IntArray
+    gpu_type: IntArray
+    reserved_type: IntArray
+    at: IntArray
+    node: IntArray
+    part: IntArray
+
+    def among(self, *moves: Move) -> BoolArray:
+        """Which decisions are one of these moves, bool [D]."""
+        return np.isin(self.move, [_CODE[m] for m in moves])
 
 
 @dataclass(frozen=True)
@@ -53,6 +86,30 @@ class Outcome:
 
     decisions: Mapping[int, Decision]
     optimal: bool = False
+
+    @cached_property
+    def table(self) -> Table:
+        """The decisions as arrays, made once."""
+        return tabulate(self.decisions)
+
+
+def tabulate(decisions: Mapping[int, Decision]) -> Table:
+    """Lay decisions out as arrays."""
+    jobs = sorted(decisions)
+    listed = [decisions[j] for j in jobs]
+    count = len(jobs)
+    rows = [(i, n, g) for i, d in enumerate(listed) if d.places for n, g in d.places]
+    at, node, part = np.array(rows, dtype=np.int64).reshape(len(rows), 3).T
+    return Table(
+        job=np.array(jobs, dtype=np.int64),
+        move=np.fromiter((_CODE[d.move] for d in listed), dtype=np.int64, count=count),
+        gpus=np.bincount(at, part, count).astype(np.int64),
+        gpu_type=np.fromiter((d.gpu_type for d in listed), dtype=np.int64, count=count),
+        reserved_type=np.fromiter((d.reserved_type for d in listed), dtype=np.int64, count=count),
+        at=at,
+        node=node,
+        part=part,
+    )
 
 
 def kept(snapshot: Snapshot, job: int) -> Decision:

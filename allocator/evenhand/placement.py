@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from evenhand.errors import PlacementError
 from evenhand.outcome import Places
 from evenhand.shapes import IntArray
@@ -46,15 +48,20 @@ def open_floor(snapshot: Snapshot, stays: Mapping[int, Places]) -> Floor:
     ----------
     stays : what running jobs hold on, by job index.
     """
-    at_once = [int(r) if o else 0 for r, o in zip(snapshot.room, snapshot.opened, strict=True)]
-    free = list(at_once)
-    for j, parts in enumerate(snapshot.placement):
-        for n, gpus in parts:
-            if n >= 0:
-                at_once[n] -= gpus
-        for n, gpus in stays.get(j, ()):
-            free[n] -= gpus
-    return Floor(free, at_once)
+    rows = [(n, gpus) for parts in stays.values() for n, gpus in parts]
+    node, part = np.array(rows, dtype=np.int64).reshape(len(rows), 2).T
+    return floor_under(snapshot, node, part)
+
+
+def floor_under(snapshot: Snapshot, node: IntArray, gpus: IntArray) -> Floor:
+    """The same, from what is held as rows of node and GPUs."""
+    s = snapshot
+    open_room = np.where(s.opened, s.room, 0)
+    listed = s.stands.node >= 0
+    left = np.bincount(s.stands.node[listed], s.stands.gpus[listed], len(open_room)).astype(np.int64)
+    free = open_room.copy()
+    np.subtract.at(free, node, gpus)
+    return Floor(free.tolist(), (open_room - left).tolist())
 
 
 @dataclass(frozen=True)

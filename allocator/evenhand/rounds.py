@@ -9,6 +9,7 @@ import numpy as np
 from evenhand.assignments import assignments
 from evenhand.audit import audit
 from evenhand.certify import certificate
+from evenhand.collector import collector_at_rest
 from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
@@ -20,8 +21,8 @@ from evenhand.oddities import warnings_of
 from evenhand.outcome import Outcome
 from evenhand.owed_gangs import owed_gangs
 from evenhand.program.formulate import formulate
+from evenhand.program.index import Index, build_index
 from evenhand.program.solve import Solved, solve
-from evenhand.program.variables import Program
 from evenhand.reports import group_reports
 from evenhand.restore import restore
 from evenhand.snapshot import Snapshot, take_snapshot
@@ -44,6 +45,9 @@ RESERVE_PER_PAIR_S = 4e-7
 """Kept for words, audit and sealing: a share of the limit, as much again as reading and building took (which measures
 both the state and the machine), and what comparing every pair of groups takes."""
 
+FORMULATE_PER_INDEX = 3.0
+"""Building the program takes about this many times what its index took."""
+
 
 @dataclass(frozen=True, eq=False)
 class _Round:
@@ -51,7 +55,7 @@ class _Round:
     entitled: Entitlement
     target: Target
     owed: tuple[int, ...]
-    program: Program
+    index: Index
     forced: FloatArray
 
 
@@ -77,7 +81,11 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
         If not even the greedy plan passes the audit: a defect, nothing is served.
     """
     policy = policy or Policy()
-    deadline = Deadline(policy.time_limit_s)
+    with collector_at_rest():
+        return _allocate(state, policy, Deadline(policy.time_limit_s))
+
+
+def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
     with deadline.stage("read"):
         snapshot = take_snapshot(state, policy)
     with deadline.stage("entitle"):
@@ -86,16 +94,14 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
         forced = forced_slack(target, _pinned_bundles(snapshot, target))
-    with deadline.stage("formulate"):
-        program, counted = formulate(snapshot, entitled, target, owed)
+    with deadline.stage("index"):
+        index = build_index(snapshot, owed)
     with deadline.stage("greedy"):
-        first = greedy(snapshot, entitled, program.index)
-    the_round = _Round(snapshot, entitled, target, owed, program, forced)
-    reserve = _reserve_s(deadline, target, len(snapshot.tree.ids))
+        first = greedy(snapshot, entitled, index)
+    the_round = _Round(snapshot, entitled, target, owed, index, forced)
     trouble: str | None = None
     try:
-        solved = solve(program, counted, first, deadline, reserve)
-        plan = _write(the_round, _better(the_round, solved, first), deadline)
+        plan = _write(the_round, _better(the_round, _searched(the_round, first, deadline)), deadline)
         report = audit(state, plan, policy)
         trouble = None if report.ok else f"its audit found {report.findings[0].rule}: {report.findings[0].message}"
     except (PlacementError, SolverError, OverflowError) as defect:
@@ -109,6 +115,17 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     return seal(plan)
 
 
+def _searched(the_round: _Round, first: Outcome, deadline: Deadline) -> Solved:
+    """The best outcome that the time left allows: the first one, if not even a program can be built."""
+    r = the_round
+    reserve = _reserve_s(deadline, r.target, len(r.snapshot.tree.ids))
+    if deadline.left_s - reserve < FORMULATE_PER_INDEX * deadline.stages_ms["index"] / 1000:
+        return Solved(first, None, False, True, {})
+    with deadline.stage("formulate"):
+        program, counted = formulate(r.snapshot, r.entitled, r.target, r.owed, r.index)
+    return solve(program, counted, first, deadline, reserve)
+
+
 def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
     """Seconds to keep for what comes after the search."""
     pairs = len(target.leaves) * (len(target.leaves) + groups)
@@ -116,12 +133,12 @@ def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
     return RESERVE_SHARE * deadline.limit_s + spent + RESERVE_PER_PAIR_S * pairs
 
 
-def _better(the_round: _Round, solved: Solved, first: Outcome) -> Solved:
+def _better(the_round: _Round, solved: Solved) -> Solved:
     """The solver's outcome; if it is not proven, with nobody stopped for nothing and nothing left idle for nothing."""
     outcome = Outcome(solved.outcome.decisions, optimal=True)
     if not solved.optimal:
         outcome = top_up(
-            the_round.snapshot, the_round.entitled, the_round.program.index, restore(the_round.snapshot, solved.outcome)
+            the_round.snapshot, the_round.entitled, the_round.index, restore(the_round.snapshot, solved.outcome)
         )
     return Solved(outcome, solved.bound, solved.optimal, solved.cut_by_time, solved.sizes)
 
@@ -141,7 +158,7 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
     """Put an outcome into words and numbers."""
     s, target = the_round.snapshot, the_round.target
     with deadline.stage("explain"):
-        words = explain(s, the_round.entitled, target, the_round.program.index, solved.outcome)
+        words = explain(s, the_round.entitled, target, the_round.index, solved.outcome)
     with deadline.stage("certify"):
         got = standing(s, solved.outcome)
         reached = goals(s, the_round.entitled, target, the_round.owed, solved.outcome)

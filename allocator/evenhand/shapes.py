@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,8 @@ from evenhand_models import Job, Node
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Domains = tuple[tuple[str | None, IntArray], ...]
+"""Nodes by value of a shared label."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,13 @@ class Filter:
     same: str | None
 
 
+_ANYWHERE = Filter((), None)
+
+
 def filter_of(job: Job) -> Filter:
     """The filter of a job, labels in order."""
+    if not job.requires and job.same is None:
+        return _ANYWHERE
     return Filter(tuple(sorted(job.requires.items())), job.same)
 
 
@@ -50,6 +58,9 @@ def strides(least: int, size: int, worker: int) -> list[int]:
 class Sites:
     """Nodes grouped by filter, type and shared label value; nominal sizes for what could ever fit.
 
+    A filter is looked up by the rarest label it requires, so that thousands of filters cost no more than the nodes
+    they match; everything found is kept.
+
     Parameters
     ----------
     nodes : nodes in canonical order.
@@ -60,55 +71,106 @@ class Sites:
         self._nodes = nodes
         self._type = node_type
         self._gpus = np.array([n.gpus for n in nodes], dtype=np.int64)
-        self._domains = lru_cache(maxsize=None)(self._compute_domains)
-        self._sizes = lru_cache(maxsize=None)(self._compute_sizes)
+        self._domains: dict[Filter, dict[int, Domains]] = {}
+        self._reach: dict[tuple[Filter, int], tuple[tuple[IntArray, list[int]], ...]] = {}
+        self._needed: dict[tuple[Filter, int, int], int | None] = {}
+        self._stands: dict[tuple[Filter, int, int | None, int | None, int], bool] = {}
 
-    def domains(self, where: Filter, gpu_type: int) -> tuple[tuple[str | None, IntArray], ...]:
+    @cached_property
+    def _labelled(self) -> dict[tuple[str, str], list[int]]:
+        """Nodes with GPUs that carry a label, ascending, by key and value."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for i, node in enumerate(self._nodes):
+            if node.gpus > 0:
+                for label in node.labels.items():
+                    found.setdefault(label, []).append(i)
+        return found
+
+    def domains(self, where: Filter, gpu_type: int) -> Domains:
         """Nominal-eligible nodes by value of the shared label (one entry, None, without `same`).
 
         Returns pairs (value, node indices ascending); status and room are not looked at (rule S5).
         """
-        return self._domains(where, gpu_type)
+        return self._of(where).get(gpu_type, ())
 
-    def _compute_domains(self, where: Filter, gpu_type: int) -> tuple[tuple[str | None, IntArray], ...]:
-        found: dict[str | None, list[int]] = {}
-        for i in np.flatnonzero((self._type == gpu_type) & (self._gpus > 0)):
-            labels = self._nodes[int(i)].labels
-            if any(labels.get(key) != value for key, value in where.requires):
-                continue
-            if where.same is not None and where.same not in labels:
-                continue
-            found.setdefault(labels[where.same] if where.same is not None else None, []).append(int(i))
-        return tuple((value, np.array(found[value], dtype=np.int64)) for value in sorted(found, key=lambda v: v or ""))
+    def types(self, where: Filter) -> Iterable[int]:
+        """Types with nominal-eligible nodes."""
+        return self._of(where).keys()
 
-    def _compute_sizes(self, where: Filter, gpu_type: int) -> tuple[IntArray, ...]:
-        return tuple(-np.sort(-self._gpus[nodes]) for _, nodes in self.domains(where, gpu_type))
+    def _of(self, where: Filter) -> dict[int, Domains]:
+        known = self._domains.get(where)
+        if known is None:
+            known = self._domains[where] = self._compute_domains(where)
+        return known
+
+    def _matching(self, where: Filter) -> IntArray:
+        """Nodes with GPUs that carry all labels of a filter, ascending."""
+        if not where.requires:
+            return np.flatnonzero(self._gpus > 0)
+        rarest = min((self._labelled.get(label, []) for label in where.requires), key=len)
+        if len(where.requires) > 1:
+            wanted = where.requires
+            rarest = [i for i in rarest if all(self._nodes[i].labels.get(key) == value for key, value in wanted)]
+        return np.array(rarest, dtype=np.int64)
+
+    def _compute_domains(self, where: Filter) -> dict[int, Domains]:
+        nodes = self._matching(where)
+        if where.same is None:
+            kinds = self._type[nodes]
+            nodes = nodes[np.argsort(kinds, kind="stable")]
+            present, first = np.unique(self._type[nodes], return_index=True)
+            parts = np.split(nodes, first[1:])
+            return {t: ((None, part),) for t, part in zip(present.tolist(), parts, strict=True)} if nodes.size else {}
+        found: dict[int, dict[str, list[int]]] = {}
+        for i, t in zip(nodes.tolist(), self._type[nodes].tolist(), strict=True):
+            value = self._nodes[i].labels.get(where.same)
+            if value is not None:
+                found.setdefault(t, {}).setdefault(value, []).append(i)
+        return {
+            t: tuple((value, np.array(values[value], dtype=np.int64)) for value in sorted(values))
+            for t, values in found.items()
+        }
+
+    def _sizes(self, where: Filter, gpu_type: int) -> tuple[tuple[IntArray, list[int]], ...]:
+        """By domain: GPUs of its nodes, the largest first, and what the first k hold together."""
+        key = (where, gpu_type)
+        found = self._reach.get(key)
+        if found is None:
+            sizes = (-np.sort(-self._gpus[nodes]) for _, nodes in self.domains(where, gpu_type))
+            found = self._reach[key] = tuple((s, np.cumsum(s).tolist()) for s in sizes)
+        return found
 
     def nodes_needed(self, where: Filter, gpu_type: int, size: int) -> int | None:
         """Fewest empty nodes that hold `size` GPUs, None if no domain holds it (rule G3)."""
-        best: int | None = None
-        for sizes in self._sizes(where, gpu_type):
-            reach = np.cumsum(sizes)
-            if reach.size and reach[-1] >= size:
-                need = int(np.searchsorted(reach, size)) + 1
-                best = need if best is None else min(best, need)
-        return best
+        key = (where, gpu_type, size)
+        if key not in self._needed:
+            reached = [reach for _, reach in self._sizes(where, gpu_type) if reach[-1] >= size]
+            self._needed[key] = min((bisect_left(reach, size) + 1 for reach in reached), default=None)
+        return self._needed[key]
 
     def fits(self, job: Job, gpu_type: int, size: int) -> bool:
         """Whether the job's shape at `size` can stand on the empty cluster, all nodes up (rule S5)."""
-        where = filter_of(job)
-        if job.worker_gpus is not None:
-            need = size // job.worker_gpus
-            return any(int((s // job.worker_gpus).sum()) >= need for s in self._sizes(where, gpu_type))
-        if job.gpus_per_node is not None:
-            need = size // job.gpus_per_node
-            return any(int((s >= job.gpus_per_node).sum()) >= need for s in self._sizes(where, gpu_type))
-        return self.nodes_needed(where, gpu_type, size) is not None
+        return self.stands(filter_of(job), gpu_type, job.worker_gpus, job.gpus_per_node, size)
+
+    def stands(self, where: Filter, gpu_type: int, worker: int | None, per_node: int | None, size: int) -> bool:
+        """The same for a filter and a shape; `worker` and `per_node` as jobs say them."""
+        key = (where, gpu_type, worker, per_node, size)
+        found = self._stands.get(key)
+        if found is None:
+            if worker is not None:
+                need = size // worker
+                found = any(int((s // worker).sum()) >= need for s, _ in self._sizes(where, gpu_type))
+            elif per_node is not None:
+                need = size // per_node
+                found = any(int((s >= per_node).sum()) >= need for s, _ in self._sizes(where, gpu_type))
+            else:
+                found = any(reach[-1] >= size for _, reach in self._sizes(where, gpu_type))
+            self._stands[key] = found
+        return found
 
     def largest(self, job: Job, gpu_type: int) -> int:
         """Most GPUs of the type that a job of this shape could ever hold: for messages (GPUs)."""
-        where = filter_of(job)
-        sizes = self._sizes(where, gpu_type)
+        sizes = [s for s, _ in self._sizes(filter_of(job), gpu_type)]
         if job.worker_gpus is not None:
             w = job.worker_gpus
             return max((int((s // w).sum()) * w for s in sizes), default=0)
@@ -127,5 +189,5 @@ class Sites:
             return None
         if need == 1:
             return size
-        biggest = max(int(s[0]) for s in self._sizes(where, gpu_type) if s.size)
+        biggest = max(int(s[0]) for s, _ in self._sizes(where, gpu_type))
         return biggest if need * biggest == size else None

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.shapes import BoolArray, IntArray, Sites, filter_of
+from evenhand.fitting import fit_and_speed
+from evenhand.shapes import BoolArray, IntArray, Sites
 from evenhand.tree import Tree, build_tree
-from evenhand_models import ClusterState, Job, JobState, Node, NodeStatus, Policy, ThroughputUnit
+from evenhand_models import ClusterState, Job, JobState, Node, NodeStatus, Policy
 
 AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
 """Seconds of waiting after which a job counts one step older (rule O4)."""
 NO_GROUP = -1
-MOST_SPEED_MILLI = 1_000_000
-"""A GPU never counts for more than 1,000 of a job's slowest (rule S6)."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FloatArray = npt.NDArray[np.float64]
+Placement = tuple[tuple[int, int], ...]
+"""Pairs (node index, -1 if it is not listed; GPUs), by node."""
 
 
 def seconds(at: datetime) -> float:
     """Seconds since 1970, exact to the microsecond."""
-    return (at - _EPOCH).total_seconds()
+    return at.timestamp()
+
+
+@dataclass(frozen=True, eq=False)
+class Stands:
+    """What running and terminating jobs hold before the round: one row for each job and node, by job, then node.
+
+    Attributes
+    ----------
+    job, node, gpus : int [P]; a node that is not listed is -1.
+    """
+
+    job: IntArray
+    node: IntArray
+    gpus: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +94,8 @@ class Snapshot:
     least: IntArray
     held: IntArray
     held_type: IntArray
-    placement: tuple[tuple[tuple[int, int], ...], ...]
+    placement: tuple[Placement, ...]
+    stands: Stands
     speed_milli: IntArray
     fits: BoolArray
     full_fit: BoolArray
@@ -91,15 +109,21 @@ class Snapshot:
     contract_s: IntArray
     lost_s: npt.NDArray[np.float64]
     left_s: npt.NDArray[np.float64]
+    priority: IntArray
 
-    @property
+    @cached_property
     def now_s(self) -> float:
         """The instant of the decision in seconds since 1970."""
         return seconds(self.now)
 
+    @cached_property
+    def _seniority(self) -> list[tuple[float, float, int]]:
+        ranks = (-self.priority).tolist()
+        return list(zip(ranks, self.submitted_s.tolist(), range(len(ranks)), strict=True))
+
     def seniority(self, job: int) -> tuple[float, float, int]:
         """Sort key inside a group: priority, then age, then id."""
-        return (-self.jobs[job].priority, float(self.submitted_s[job]), job)
+        return self._seniority[job]
 
     def held_speed_milli(self, job: int) -> int:
         """Throughput of one GPU of a running job where it runs now, in thousandths."""
@@ -113,7 +137,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     type_at = {name: i for i, name in enumerate(types)}
     rate_of = {t.name: t.charge_rate for t in state.gpu_types}
     rates = np.array([max(1, round(1000 * rate_of[name])) for name in types], dtype=np.int64)
-    nodes = tuple(sorted(state.nodes, key=lambda n: n.name))
+    nodes = tuple(sorted(state.nodes, key=attrgetter("name")))
     node_at = {n.name: i for i, n in enumerate(nodes)}
     node_type = np.array([type_at[n.gpu_type] for n in nodes], dtype=np.int64)
     usable = np.array([max(0, n.usable_gpus) for n in nodes], dtype=np.int64)
@@ -124,133 +148,140 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     capacity = np.bincount(node_type[opened], weights=room[opened], minlength=len(types)).astype(np.int64)
     sites = Sites(nodes, node_type)
     tree = build_tree(state.groups)
-    jobs = tuple(sorted(state.jobs, key=lambda j: j.id))
+    jobs = tuple(sorted(state.jobs, key=attrgetter("id")))
     count = len(jobs)
-    kinds = np.array([j.state for j in jobs], dtype=object)
-    pending, running, terminating = (kinds == k for k in (JobState.PENDING, JobState.RUNNING, JobState.TERMINATING))
-    placement = tuple(tuple(sorted((node_at.get(p.node, -1), p.gpus) for p in j.placement)) for j in jobs)
-    placed = np.zeros(len(nodes), dtype=np.int64)
-    for parts in placement:
-        for n, gpus in parts:
-            if n >= 0:
-                placed[n] += gpus
+    kinds = [j.state for j in jobs]
+    pending, running, terminating = (
+        _flags((kind is k for kind in kinds), count) for k in (JobState.PENDING, JobState.RUNNING, JobState.TERMINATING)
+    )
+    placement = tuple(_placed(j, node_at) for j in jobs)
+    stands = _stands(placement)
+    placed = np.bincount(stands.node[stands.node >= 0], stands.gpus[stands.node >= 0], len(nodes))
     overfull = placed > usable
-    fits, full_fit, speed = _fit_and_speed(jobs, types, sites, policy.throughput_unit)
-    group = np.array([_group_of(j, tree) for j in jobs], dtype=np.int64).reshape(count)
+    fits, full_fit, speed = fit_and_speed(jobs, types, sites, policy.throughput_unit)
+    group = _groups(jobs, tree)
     unknown = group == NO_GROUP
     infeasible = pending & (unknown | ~fits.any(axis=1))
     orphan = running & unknown
     # S8: what is live, and what of it is budgeted
     live = (pending & ~infeasible) | (running & ~orphan)
     claim = np.array([*tree.claim, False], dtype=bool)[group]
-    minimum = np.array([j.contract.min_runtime_s for j in jobs], dtype=np.int64).reshape(count)
+    minimum = _whole((j.contract.min_runtime_s for j in jobs), count)
     contract = np.minimum(minimum, policy.max_protection_s)
     budgeted = live & (minimum > 0) & claim
-    lost_ground = (~keeping) | overfull
-    hit = np.array(
-        [bool(running[j]) and any(n < 0 or bool(lost_ground[n]) for n, _ in placement[j]) for j in range(count)],
-        dtype=bool,
-    ).reshape(count)
+    hit = running & _any_lost(stands, np.append((~keeping) | overfull, True), count)
     now_s = seconds(state.now)
-    submitted = np.array([min(now_s, seconds(j.submitted_at)) for j in jobs]).reshape(count)
-    started = np.array(
-        [min(now_s, seconds(j.started_at)) if j.started_at is not None else np.nan for j in jobs]
-    ).reshape(count)
+    submitted = np.minimum(now_s, _instants([j.submitted_at for j in jobs], np.nan))
+    started = np.minimum(now_s, _instants([j.started_at for j in jobs], np.nan))
     inside = running & ~hit & (now_s < np.nan_to_num(started) + contract)
-    pinned = (budgeted & inside) | (orphan & ~hit)
-    held = np.array([j.placed_gpus if j.state is JobState.RUNNING else 0 for j in jobs], dtype=np.int64).reshape(count)
-    held_type = np.array(
-        [next((int(node_type[n]) for n, _ in placement[j] if n >= 0), -1) if running[j] else -1 for j in range(count)],
-        dtype=np.int64,
-    ).reshape(count)
-    size = np.array([j.gpus for j in jobs], dtype=np.int64).reshape(count)
-    level, rank, levels = _levels(jobs, group, live, budgeted)
+    size = _whole((j.gpus for j in jobs), count)
+    held = np.bincount(stands.job, stands.gpus, count).astype(np.int64)
+    held[~running] = 0
+    held_type = _held_types(stands, node_type, running)
+    priority = _whole((j.priority for j in jobs), count)
+    level, rank, levels = _levels(priority, group, live, budgeted)
     return Snapshot(
         state=state, policy=policy, now=state.now, types=types, rate_milli=rates, nodes=nodes, node_index=node_at,
         node_type=node_type, room=room, opened=opened, capacity=capacity,
         total_gpus=int(sum(n.gpus for n in nodes)), sites=sites, tree=tree, jobs=jobs,
         job_index={j.id: i for i, j in enumerate(jobs)}, group=group, pending=pending, running=running,
         terminating=terminating, infeasible=infeasible, orphan=orphan, live=live, budgeted=budgeted, hit=hit,
-        pinned=pinned, overfull=overfull, size=size,
-        least=np.array([j.min_gpus or j.gpus for j in jobs], dtype=np.int64).reshape(count),
-        held=held, held_type=held_type, placement=placement, speed_milli=speed, fits=fits, full_fit=full_fit,
+        pinned=(budgeted & inside) | (orphan & ~hit), overfull=overfull, size=size,
+        least=_whole((j.min_gpus or j.gpus for j in jobs), count),
+        held=held, held_type=held_type, placement=placement, stands=stands,
+        speed_milli=speed, fits=fits, full_fit=full_fit,
         demand_milli=_demand(size, fits, held_type, rates), level=level, level_rank=rank, level_count=levels,
         age_step=np.searchsorted(np.array(AGE_STEPS_S), now_s - submitted, side="right").astype(np.int64),
         submitted_s=submitted, started_s=started, contract_s=contract,
         lost_s=_lost_seconds(jobs, started, contract, running & ~hit, now_s),
-        left_s=np.array(
-            [seconds(j.expected_end_at) - now_s if j.expected_end_at is not None else np.inf for j in jobs]
-        ).reshape(count),
+        left_s=_instants([j.expected_end_at for j in jobs], np.inf) - now_s, priority=priority,
     )  # fmt: skip
 
 
-def _group_of(job: Job, tree: Tree) -> int:
-    """Index of the group a job is charged to (rule S4)."""
-    at = tree.index(job.group)
-    if at is None and job.state is not JobState.PENDING:
-        at = tree.nearest_named(job.group)
+def _flags(values: Iterable[bool], count: int) -> BoolArray:
+    return np.fromiter(values, dtype=bool, count=count)
+
+
+def _whole(values: Iterable[int], count: int) -> IntArray:
+    return np.fromiter(values, dtype=np.int64, count=count)
+
+
+def _instants(stamps: Sequence[datetime | None], unset: float) -> FloatArray:
+    """Seconds since 1970, float [J]."""
+    return np.fromiter((unset if at is None else at.timestamp() for at in stamps), dtype=np.float64, count=len(stamps))
+
+
+def _placed(job: Job, node_at: dict[str, int]) -> Placement:
+    """A job's placement by node index."""
+    parts = job.placement
+    if not parts:
+        return ()
+    if len(parts) == 1:
+        return ((node_at.get(parts[0].node, -1), parts[0].gpus),)
+    return tuple(sorted((node_at.get(p.node, -1), p.gpus) for p in parts))
+
+
+def _stands(placement: tuple[Placement, ...]) -> Stands:
+    """Lay placements out as rows."""
+    rows = [(j, n, gpus) for j, parts in enumerate(placement) for n, gpus in parts]
+    table = np.array(rows, dtype=np.int64).reshape(len(rows), 3)
+    return Stands(*(np.ascontiguousarray(column) for column in table.T))
+
+
+def _any_lost(stands: Stands, lost: BoolArray, count: int) -> BoolArray:
+    """Jobs with a part on a node that is lost (the last entry stands for nodes that are not listed), bool [J]."""
+    return np.bincount(stands.job, lost[stands.node], count) > 0
+
+
+def _held_types(stands: Stands, node_type: IntArray, running: BoolArray) -> IntArray:
+    """Type of the first listed node of each running job, -1 if there is none, int [J]."""
+    found = np.full(len(running), -1, dtype=np.int64)
+    listed = (stands.node >= 0) & running[stands.job]
+    jobs, first = np.unique(stands.job[listed], return_index=True)
+    found[jobs] = node_type[stands.node[listed][first]]
+    return found
+
+
+def _groups(jobs: Sequence[Job], tree: Tree) -> IntArray:
+    """Index of the group each job is charged to (rule S4), int [J]."""
+    index = tree.index
+    return _whole(
+        (_named(j, tree) if (at := index(j.group)) is None else at for j in jobs),
+        len(jobs),
+    )
+
+
+def _named(job: Job, tree: Tree) -> int:
+    """The group a job of an unknown group is charged to."""
+    at = None if job.state is JobState.PENDING else tree.nearest_named(job.group)
     return NO_GROUP if at is None else at
 
 
-def _fit_and_speed(
-    jobs: tuple[Job, ...], types: tuple[str, ...], sites: Sites, unit: ThroughputUnit
-) -> tuple[BoolArray, BoolArray, IntArray]:
-    """Rules S5 and S6, once per distinct request: bool [J, T], bool [J, T], int [J, T]."""
-    shape = (len(jobs), len(types))
-    fits, full = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    speed = np.zeros(shape, dtype=np.int64)
-    seen: dict[object, int] = {}
-    for j, job in enumerate(jobs):
-        key = (
-            filter_of(job), job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node,
-            tuple(sorted(job.speedup.items())),
-        )  # fmt: skip
-        first = seen.setdefault(key, j)
-        if first != j:
-            fits[j], full[j], speed[j] = fits[first], full[first], speed[first]
-            continue
-        declared = np.array([float(job.speedup.get(name, 0.0)) for name in types])
-        for t in np.flatnonzero(declared > 0):
-            fits[j, t] = sites.fits(job, int(t), job.min_gpus or job.gpus)
-            full[j, t] = fits[j, t] and sites.fits(job, int(t), job.gpus)
-        if fits[j].any():
-            usable = declared[fits[j]]
-            base = float(usable.max() if unit is ThroughputUnit.BEST else usable.min())
-            for t in np.flatnonzero(fits[j]):
-                ratio = min(MOST_SPEED_MILLI, 1000 * float(declared[t]) / base)  # before rounding: it may be infinite
-                speed[j, t] = max(1, round(ratio))
-    return fits, full, speed
-
-
 def _levels(
-    jobs: tuple[Job, ...], group: IntArray, live: BoolArray, budgeted: BoolArray
-) -> tuple[npt.NDArray[np.float64], IntArray, IntArray]:
+    priority: IntArray, group: IntArray, live: BoolArray, budgeted: BoolArray
+) -> tuple[FloatArray, IntArray, IntArray]:
     """Place of each job's priority among those of its group and kind (rules O4, O7)."""
-    priorities: dict[tuple[int, bool], set[int]] = defaultdict(set)
-    for j in np.flatnonzero(live):
-        priorities[int(group[j]), bool(budgeted[j])].add(jobs[j].priority)
-    ordered = {key: {p: i for i, p in enumerate(sorted(found))} for key, found in priorities.items()}
-    level, rank = np.ones(len(jobs)), np.zeros(len(jobs), dtype=np.int64)
-    count = np.ones(len(jobs), dtype=np.int64)
-    for j in np.flatnonzero(live):
-        places = ordered[int(group[j]), bool(budgeted[j])]
-        rank[j], count[j] = places[jobs[j].priority], len(places)
-        if len(places) > 1:
-            level[j] = rank[j] / (len(places) - 1)
+    level, rank = np.ones(len(priority)), np.zeros(len(priority), dtype=np.int64)
+    count = np.ones(len(priority), dtype=np.int64)
+    jobs = np.flatnonzero(live)
+    if jobs.size:
+        known, place = np.unique(priority[jobs], return_inverse=True)
+        line = 2 * group[jobs] + budgeted[jobs]
+        pairs, which = np.unique(line * len(known) + place.reshape(-1), return_inverse=True)
+        lines, first, levels = np.unique(pairs // len(known), return_index=True, return_counts=True)
+        at = np.searchsorted(lines, line)
+        rank[jobs], count[jobs] = which.reshape(-1) - first[at], levels[at]
+        level[jobs] = np.where(count[jobs] > 1, rank[jobs] / np.maximum(1, count[jobs] - 1), 1.0)
     return level, rank, count
 
 
 def _lost_seconds(
-    jobs: tuple[Job, ...], started: npt.NDArray[np.float64], contract: IntArray, stoppable: BoolArray, now_s: float
-) -> npt.NDArray[np.float64]:
+    jobs: Sequence[Job], started: FloatArray, contract: IntArray, stoppable: BoolArray, now_s: float
+) -> FloatArray:
     """Seconds of work a stop loses: since the last checkpoint, else the start, at most a contract (rule O5)."""
-    lost = np.zeros(len(jobs))
-    for j in np.flatnonzero(stoppable):
-        last, saved = float(started[j]), jobs[j].checkpointed_at
-        if saved is not None and jobs[j].contract.resumable:
-            last = max(last, min(now_s, seconds(saved)))
-        lost[j] = min(now_s - last, float(contract[j]))
-    return lost
+    saved = _instants([j.checkpointed_at if j.contract.resumable else None for j in jobs], -np.inf)
+    last = np.maximum(started, np.minimum(now_s, saved))
+    return np.where(stoppable, np.minimum(now_s - last, contract), 0.0)
 
 
 def _demand(size: IntArray, fits: BoolArray, held_type: IntArray, rates: IntArray) -> IntArray:

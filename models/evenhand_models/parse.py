@@ -6,17 +6,16 @@ entry by entry, so that one answer names malformed fields and contradictions tog
 
 from __future__ import annotations
 
-import gc
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from evenhand_models.checks import Draft, draft_errors, entry_errors
 from evenhand_models.cluster import ClusterState
+from evenhand_models.collection import without_collection
 from evenhand_models.errors import FieldError, InvalidInput
 from evenhand_models.groups import Group, Usage
 from evenhand_models.hardware import GpuType, Node
@@ -123,7 +122,7 @@ def read_json(body: bytes) -> object:
         With pointer ``""`` if it is not.
     """
     try:
-        with _no_collection():
+        with without_collection():
             document = json.loads(body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_constant)
         if _may_hold_surrogates(body):
             json.dumps(document, ensure_ascii=False).encode("utf-8")
@@ -157,22 +156,10 @@ def read_model(body: bytes, model: type[M], errors: Callable[[object], Iterable[
 def _validated(document: object, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
     """Validate a document, or raise all its errors."""
     try:
-        with _no_collection():
+        with without_collection():
             return model.model_validate(document)
     except (ValidationError, InvalidInput):
         raise InvalidInput(dict.fromkeys(errors(document))) from None
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Keep the cycle collector off while many objects without cycles are made: it doubles the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def request_errors(document: object, model: type[BaseModel] = AllocateRequest) -> list[FieldError]:

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.outcome import ARRIVALS, WAITS, Decision, Move, Outcome, arrivals, kept
-from evenhand.placement import open_floor
+from evenhand.outcome import ARRIVALS, WAITS, Decision, Move, Outcome, Table, arrivals, kept, tabulate
+from evenhand.placement import floor_under
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
 
@@ -47,7 +47,7 @@ class Aftermath:
 
     Attributes
     ----------
-    decisions : of all live and orphan jobs.
+    decisions, table : of all live and orphan jobs, one by one and as arrays.
     free : GPUs that no job of the plan holds, terminating ones aside, on open nodes, int [n].
     held, own_held : charged GPUs of budgeted jobs of each group with all below, of its own jobs, float [G].
     below, pinned_below : GPUs of all jobs below each group, of the pinned ones, int [G] (L1).
@@ -58,32 +58,23 @@ class Aftermath:
     ) -> None:
         s = self.snapshot = snapshot
         self.optimal = outcome.optimal
-        self.decisions: dict[int, Decision] = {
-            int(j): outcome.decisions.get(int(j)) or (WAITS if s.pending[j] else kept(s, int(j)))
-            for j in np.flatnonzero(s.live | s.orphan)
-        }
-        stays = {j: d.places for j, d in self.decisions.items() if d.places}
-        floor = open_floor(s, stays)
+        self.decisions, self.table = _all_decided(s, outcome)
+        floor = floor_under(s, self.table.node, self.table.part)
         self.free: IntArray = np.maximum(np.array(floor.free, dtype=np.int64), 0)
         self._at_once = floor.at_once
         self._after = after
+        self._until = self._protection()
         self._add_up()
 
     def _add_up(self) -> None:
         s, groups = self.snapshot, len(self.snapshot.tree.ids)
-        own, below, pinned = (
-            np.zeros(groups),
-            np.zeros(groups, dtype=np.int64),
-            np.zeros(groups, dtype=np.int64),
-        )
-        for j, d in self.decisions.items():
-            g = int(s.group[j])
-            if g < 0 or not d.places:
-                continue
-            below[g] += d.gpus
-            pinned[g] += int(s.held[j]) if s.pinned[j] else 0
-            if s.budgeted[j] and d.gpu_type >= 0:
-                own[g] += d.gpus * int(s.rate_milli[d.gpu_type])
+        rows = np.flatnonzero((self.table.gpus > 0) & (s.group[self.table.job] >= 0))
+        jobs, gpus, kind = self.table.job[rows], self.table.gpus[rows], self.table.gpu_type[rows]
+        group = s.group[jobs]
+        below = np.bincount(group, gpus, groups).astype(np.int64)
+        pinned = np.bincount(group, np.where(s.pinned[jobs], s.held[jobs], 0), groups).astype(np.int64)
+        charged = s.budgeted[jobs] & (kind >= 0)
+        own = np.bincount(group[charged], gpus[charged] * s.rate_milli[kind[charged]], groups)
         self.own_held: FloatArray = own / 1000
         total = own.copy()
         for c in s.tree.bottom_up:
@@ -96,50 +87,62 @@ class Aftermath:
         self.below: IntArray = below
         self.pinned_below: IntArray = pinned
 
+    def _protection(self) -> FloatArray:
+        """End of protection of every decision under the plan, seconds since 1970, float [J]."""
+        s, table = self.snapshot, self.table
+        jobs = table.job
+        started = np.where(s.orphan[jobs], NEVER, s.started_s[jobs] + s.contract_s[jobs])
+        until = np.where(s.pinned[jobs], started, PAST)
+        comes = np.where(s.budgeted[jobs], s.now_s + s.contract_s[jobs], PAST)
+        until = np.where(table.among(*ARRIVALS), comes, until)
+        found = np.full(len(s.jobs), PAST)
+        found[jobs] = np.where(table.gpus > 0, until, PAST)
+        return found
+
     def decision(self, job: int) -> Decision:
         """What is decided about a live or orphan job."""
         return self.decisions[job]
 
     def protected_until(self, job: int) -> float:
         """End of protection under the plan, seconds since 1970; `PAST` without, `NEVER` for orphans."""
-        s, d = self.snapshot, self.decisions[job]
-        if not d.places:
-            return PAST
-        if d.move in ARRIVALS:
-            return s.now_s + float(s.contract_s[job]) if s.budgeted[job] else PAST
-        if not s.pinned[job]:
-            return PAST
-        return NEVER if s.orphan[job] else float(s.started_s[job]) + float(s.contract_s[job])
+        return float(self._until[job])
 
     @cached_property
     def holdings(self) -> Holdings:
         """Everything held after the plan on listed nodes."""
-        s = self.snapshot
-        rows: list[tuple[int, int, int, bool, float, float]] = []
-        for j, d in sorted(self.decisions.items()):
-            if not d.places:
-                continue
-            until, new = self.protected_until(j), d.move in ARRIVALS
-            ahead = not s.pending[j] and s.left_s[j] > 0
-            end = s.now_s + float(s.left_s[j]) if ahead else NEVER
-            grown = arrivals(s, j, d) if d.move is Move.RESIZE else {}
-            for n, held in d.places:
-                if n < 0:
-                    continue
-                more = grown.get(n, 0)
-                if held > more:
-                    rows.append((j, n, held - more, new, until, end))
-                if more:
-                    rows.append((j, n, more, new, PAST, end))
-        table = np.array([r[:4] for r in rows], dtype=np.int64).reshape(len(rows), 4)
-        times = np.array([r[4:] for r in rows], dtype=np.float64).reshape(len(rows), 2)
-        return Holdings(table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool), times[:, 0], times[:, 1])
+        s, table = self.snapshot, self.table
+        rows = np.flatnonzero(table.node >= 0)
+        at = table.at[rows]
+        job, node, gpus = table.job[at], table.node[rows], table.part[rows].copy()
+        new = table.among(*ARRIVALS)[at]
+        until = self._until[job]
+        place = 2 * np.arange(len(rows))
+        grown: list[tuple[int, int, int]] = []
+        for i in np.flatnonzero(table.among(Move.RESIZE)[at]).tolist():
+            more = arrivals(s, int(job[i]), self.decisions[int(job[i])]).get(int(node[i]), 0)
+            if more:
+                gpus[i] -= more
+                grown.append((i, int(node[i]), more))
+        if grown:  # what a job grew by is a row of its own, after what it kept there
+            i, there, more = np.array(grown, dtype=np.int64).T
+            job, node, gpus = np.append(job, job[i]), np.append(node, there), np.append(gpus, more)
+            new, until = np.append(new, new[i]), np.append(until, np.full(len(i), PAST))
+            order = np.argsort(np.append(place, 2 * i + 1), kind="stable")
+            order = order[gpus[order] > 0]
+            job, node, gpus, new, until = job[order], node[order], gpus[order], new[order], until[order]
+        ahead = ~s.pending[job] & (s.left_s[job] > 0)
+        return Holdings(job, node, gpus, new, until, np.where(ahead, s.now_s + s.left_s[job], NEVER))
 
     @cached_property
     def used(self) -> IntArray:
         """GPUs held on each node after the plan, int [n]."""
-        found = np.zeros(len(self.snapshot.nodes), dtype=np.int64)
-        np.add.at(found, self.holdings.node, self.holdings.gpus)
+        held = self.holdings
+        return np.bincount(held.node, held.gpus, len(self.snapshot.nodes)).astype(np.int64)
+
+    @cached_property
+    def _changed(self) -> list[int]:
+        """Jobs that do not just stay as they are or wait, ascending."""
+        found: list[int] = self.table.job[~self.table.among(Move.KEEP, Move.WAIT)].tolist()
         return found
 
     @cached_property
@@ -147,8 +150,9 @@ class Aftermath:
         """GPUs newly taken on each node, by job."""
         s = self.snapshot
         found: dict[int, dict[int, int]] = defaultdict(dict)
-        for j, d in sorted(self.decisions.items()):
-            if d.places and d.move is not Move.KEEP:
+        for j in self._changed:
+            d = self.decisions[j]
+            if d.places:
                 before = dict(s.placement[j]) if d.move is Move.MIGRATE else {}
                 for n, count in arrivals(s, j, d).items():
                     if count > before.get(n, 0):
@@ -160,13 +164,12 @@ class Aftermath:
         """Jobs that give back GPUs on each node, terminating ones included."""
         s = self.snapshot
         found: dict[int, list[int]] = defaultdict(list)
-        for j in np.flatnonzero(s.running | s.terminating):
-            before = dict(s.placement[j])
-            d = WAITS if s.terminating[j] else self.decisions[int(j)]
+        for j in sorted([*np.flatnonzero(s.terminating).tolist(), *self._changed]):
+            d = WAITS if s.terminating[j] else self.decisions[j]
             after = dict(d.places)
-            for n, held in before.items():
+            for n, held in s.placement[j]:
                 if n >= 0 and held > after.get(n, 0):
-                    found[n].append(int(j))
+                    found[n].append(j)
         return found
 
     @cached_property
@@ -190,3 +193,13 @@ class Aftermath:
         s = self.snapshot
         found = {k for n, _ in s.placement[job] for k in self.coming.get(n, ()) if k != job}
         return sorted(found, key=lambda k: (s.submitted_s[k], k))
+
+
+def _all_decided(snapshot: Snapshot, outcome: Outcome) -> tuple[dict[int, Decision], Table]:
+    """Decisions of all live and orphan jobs, ascending: who is not mentioned goes on as before."""
+    s, decided = snapshot, outcome.decisions
+    jobs = np.flatnonzero(s.live | s.orphan)
+    if np.array_equal(jobs, outcome.table.job):
+        return {j: decided[j] for j in jobs.tolist()}, outcome.table
+    decisions = {j: decided.get(j) or (WAITS if s.pending[j] else kept(s, j)) for j in jobs.tolist()}
+    return decisions, tabulate(decisions)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.crowd import Crowd
 from evenhand.explain.ranks import SLACK, Ranks
 from evenhand.explain.words import MOST_NAMED, gpus, listed, named, number, reason
-from evenhand.shapes import BoolArray
+from evenhand.shapes import BoolArray, IntArray
 from evenhand_models import Reason, ReasonCode
 
 _MOST_RIVALS = 3
@@ -119,66 +122,74 @@ class Lines:
     """Who of the own group stands before a waiting job: priority, then age, then id (rule O4)."""
 
     def __init__(self, aftermath: Aftermath) -> None:
-        self._s = aftermath.snapshot
-        s = self._s
+        s = self._s = aftermath.snapshot
         self._group, self._budgeted = s.group.tolist(), s.budgeted.tolist()
-        self._line: dict[tuple[int, bool], list[int]] = {}
-        for j in np.flatnonzero(s.live).tolist():
-            d = aftermath.decisions[j]
-            stays = s.pinned[j] or (s.running[j] and not d.places)
-            if not stays:
-                self._line.setdefault((int(s.group[j]), bool(s.budgeted[j])), []).append(j)
-        for line in self._line.values():
-            line.sort(key=s.seniority)
-        self._runs = {j for j, d in aftermath.decisions.items() if d.places}
-        self._ahead: dict[tuple[int, bool, tuple[int, ...]], dict[int, tuple[int, int]]] = {}
-        self._first: dict[tuple[int, bool, tuple[int, ...]], list[str]] = {}
-        self._heads: dict[tuple[int, bool, tuple[int, ...]], tuple[tuple[str, ...], str]] = {}
-        self._sharing: dict[tuple[int, ...], list[bool]] = {}
+        self._runs = np.zeros(len(s.jobs), dtype=bool)
+        table = aftermath.table
+        self._runs[table.job[table.gpus > 0]] = True
+        jobs = np.flatnonzero(s.live & ~s.pinned & ~(s.running & ~self._runs))
+        order = np.lexsort((jobs, s.submitted_s[jobs], -s.priority[jobs], s.budgeted[jobs], s.group[jobs]))
+        jobs = jobs[order]
+        lines, first = np.unique(2 * s.group[jobs] + s.budgeted[jobs], return_index=True)
+        parts = np.split(jobs, first[1:]) if jobs.size else []
+        self._line: dict[tuple[int, bool], IntArray] = {
+            (key // 2, bool(key % 2)): part for key, part in zip(lines.tolist(), parts, strict=True)
+        }
+        place = np.zeros(len(s.jobs), dtype=np.int64)
+        place[jobs] = np.arange(len(jobs)) - np.repeat(first, np.diff(np.append(first, len(jobs))))
+        self._place: list[int] = place.tolist()
+        self._ahead: dict[tuple[int, bool, tuple[int, ...]], _Ahead] = {}
+        self._sharing: dict[tuple[int, ...], BoolArray] = {}
 
-    def _wants(self, types: tuple[int, ...]) -> list[bool]:
-        """Which jobs fit one of the types."""
+    def _wants(self, types: tuple[int, ...]) -> BoolArray:
+        """Which jobs fit one of the types, bool [J]."""
         if types not in self._sharing:
-            chosen: BoolArray = self._s.fits[:, list(types)]
-            self._sharing[types] = [bool(x) for x in chosen.sum(axis=1).tolist()]
+            self._sharing[types] = self._s.fits[:, list(types)].any(axis=1)
         return self._sharing[types]
 
-    def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> dict[int, tuple[int, int]]:
-        """For each job of a line, how many before it run and how many wait, of those that share a type."""
-        s, wants = self._s, self._wants(key[2])
-        runs, waits, names = 0, 0, []
-        found = {}
-        for j in self._line.get(key[:2], ()):
-            found[j] = (runs, waits)
-            if not wants[j]:
-                continue
-            if j in self._runs:
-                runs += 1
-            else:
-                waits += 1
-            names.append(s.jobs[j].id)
-        self._first[key] = names
-        head = names[:MOST_NAMED]
-        self._heads[key] = ((*head, s.tree.ids[key[0]]), ", ".join(head))
-        return found
+    def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> _Ahead:
+        """For each place of a line, how many before it run and how many wait, of those that share a type."""
+        s, line = self._s, self._line[key[:2]]
+        wants, runs = self._wants(key[2])[line], self._runs[line]
+        counts = [np.cumsum(each) - each for each in (wants & runs, wants & ~runs)]
+        names = [s.jobs[j].id for j in line[np.flatnonzero(wants)[:MOST_NAMED]]]
+        return _Ahead(counts[0].tolist(), counts[1].tolist(), names, ", ".join(names), s.tree.ids[key[0]])
 
     def reason(self, job: int, types: tuple[int, ...]) -> Reason | None:
         """Name the jobs of the own group that come before a waiting one and want types it could use."""
-        s = self._s
         key = (self._group[job], self._budgeted[job], types)
-        counts = self._ahead.get(key)
-        if counts is None:
-            counts = self._ahead[key] = self._read(key)
-        runs, waits = counts[job]
+        known = self._ahead.get(key)
+        if known is None:
+            known = self._ahead[key] = self._read(key)
+        place = self._place[job]
+        runs, waits = known.runs[place], known.waits[place]
         ahead = runs + waits
         if not ahead:
             return None
-        names, group = self._first[key], s.tree.ids[key[0]]
+        group = known.group
         if ahead > MOST_NAMED:
-            refs, told = self._heads[key]
-            told = f"{told} and {ahead - MOST_NAMED} more"
+            refs, told = known.refs, f"{known.told} and {ahead - MOST_NAMED} more"
         else:
-            refs, told = (*names[:ahead], group), listed(names[:ahead])
-        come = "1 job of group {} comes" if ahead == 1 else f"{ahead} jobs of group {{}} come"
-        message = f"{come.format(group)} first by priority, then age ({runs} running, {waits} waiting): {told}."
+            refs, told = (*known.names[:ahead], group), listed(known.names[:ahead])
+        come = f"1 job of group {group} comes" if ahead == 1 else f"{ahead} jobs of group {group} come"
+        message = f"{come} first by priority, then age ({runs} running, {waits} waiting): {told}."
         return reason(ReasonCode.PRIORITY, message, refs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ahead:
+    """One line as jobs of one set of types see it.
+
+    runs, waits : how many before each place run and wait; names : of the first, `told` in words.
+    """
+
+    runs: list[int]
+    waits: list[int]
+    names: list[str]
+    told: str
+    group: str
+
+    @cached_property
+    def refs(self) -> tuple[str, ...]:
+        """Ids of the first and of the group."""
+        return (*self.names, self.group)

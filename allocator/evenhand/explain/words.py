@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from evenhand_models import Reason, ReasonCode
+from evenhand_models.made import made
 
 MOST_NAMED = 10
 """So many ids are named in a sentence and in its refs; the rest is counted."""
@@ -82,4 +83,5 @@ def reason(
 ) -> Reason:
     """One cause; refs are named once each, in the order of the sentence."""
     ids = refs if isinstance(refs, tuple) else tuple(dict.fromkeys(refs))
-    return Reason(code=code, message=message, refs=ids, earliest_start_at=at, cheapest_change=change)
+    said = {"code": code, "message": message, "refs": ids, "earliest_start_at": at, "cheapest_change": change}
+    return made(Reason, said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
 from evenhand.program.constraints import capacity, entitlement, gangs, limits, preemption, protection
-from evenhand.program.index import build_index
+from evenhand.program.index import Index, build_index
 from evenhand.program.prices import Prices
 from evenhand.program.variables import Columns, Program, add_columns
 from evenhand.snapshot import Snapshot
@@ -16,14 +16,14 @@ NodeCounts = dict[tuple[int, int, int], int]
 
 
 def formulate(
-    snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...]
+    snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...], index: Index | None = None
 ) -> tuple[Program, NodeCounts]:
     """Build the round's program; envy rows come later, for pairs that turn out to envy."""
     program = Program(
         snapshot=snapshot,
         entitlement=entitled,
         target=target,
-        index=build_index(snapshot, owed),
+        index=index or build_index(snapshot, owed),
         owed=owed,
         prices=Prices(snapshot),
         model=LinearModel(),

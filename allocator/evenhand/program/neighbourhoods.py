@@ -9,22 +9,11 @@ import numpy.typing as npt
 
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
-from evenhand.solvers.linear_model import Arrays
 
-FREED = 450
+FREED = 1_000
 """Moves freed at a time, a group's all together."""
 SPREAD = 0.25
 """Weight of a group on which plan and LP agree, against one GPU of disagreement."""
-
-
-def fixed_moves(arrays: Arrays, columns: IntArray, values: IntArray) -> Arrays:
-    """The model with some columns fixed."""
-    low, high = arrays.lower.copy(), arrays.upper.copy()
-    low[columns] = high[columns] = values
-    return Arrays(
-        low, high, arrays.cost, arrays.offset, arrays.starts, arrays.columns, arrays.values,
-        arrays.row_lower, arrays.row_upper,
-    )  # fmt: skip
 
 
 class Neighbourhoods:

@@ -1,46 +1,41 @@
-"""Greedy hint, LP bound, a dive around the LP, the whole program, and envy rows for the pairs that turn out to envy."""
+"""Greedy hint, LP bound, plans of groups mixed and made whole, the whole program, and envy rows where somebody envies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
 from evenhand.goals import excess, goals, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Move, Outcome
+from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
-from evenhand.program.neighbourhoods import Neighbourhoods, fixed_moves
+from evenhand.program.points import Points, relax
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
-from evenhand.solvers.linear_model import FREE, Arrays
-from evenhand.solvers.lp import LpStatus, Rows, solve_lp
+from evenhand.solvers.linear_model import Arrays
 
-DETERMINISTIC_SHARE = 0.25
-"""Deterministic seconds of CP-SAT granted per second of `time_limit_s`: reached before the wall limit on a slow core."""
-DIVE_SHARE = 0.25
 PROOF_SHARE = 0.75
 SEARCH_SHARE = 0.35
+"""Share of the work that neighbourhoods may take before the whole program is tried."""
+FEW_MOVES = 400
+"""Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
+WHOLE_MOVES = 6_000
+"""Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
 MANY_GROUPS = 64
-"""With more groups, neighbourhoods are searched before the proof is tried."""
-NEIGHBOURHOOD_SHARE = 0.06
-FEW_MOVES = 1_000
-"""Programs this small are better solved whole."""
-PATIENCE = 8
-"""Neighbourhoods in a row that bring nothing before the search gives up."""
+"""With more groups, neighbourhoods are searched before the whole program is tried."""
 PROOF_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 """By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
 ENVY_TOLERANCE = 1e-6
 MOST_PAIRS = 200
-LP_ITERATIONS_PER_S = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +47,6 @@ class Solved:
     optimal: bool
     cut_by_time: bool
     sizes: dict[str, int]
-
-
-@dataclass(frozen=True, eq=False)
-class _Relaxed:
-    x: npt.NDArray[np.float64]
-    bound: float
 
 
 def solve(program: Program, counted: NodeCounts, hint: Outcome, deadline: Deadline, reserve_s: float) -> Solved:
@@ -75,7 +64,7 @@ class _Search:
         self, program: Program, counted: NodeCounts, hint: Outcome, deadline: Deadline, reserve_s: float
     ) -> None:
         self._program, self._counted, self._deadline = program, counted, deadline
-        self._effort = _Effort(program, deadline, reserve_s)
+        self._budget = Budget(program, deadline, reserve_s)
         self._hint = hint
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
@@ -101,40 +90,82 @@ class _Search:
         return outcome
 
     def round_trip(self) -> bool:
-        """Relax, dive, prove, else search around the best; True if envy rows are missing and there is time for more."""
+        """Relax, find good points, prove; True if envy rows are missing and there is time for more."""
         arrays = self._program.model.arrays()
+        moves = len(self._program.columns.moves)
         with self._deadline.stage("relax"):
-            relaxed = _relax(arrays, self._deadline)
+            relaxed = relax(arrays, self._deadline.limit_s, self._budget)
         x: IntArray | None = None
+        points: Points | None = None
         if relaxed is not None:
-            if not self._insisted:
-                self._lower_bound(relaxed.bound)
-            with self._deadline.stage("dive"):
-                x = _dive(self._program, arrays, relaxed, self._effort)
+            self._lower_bound(relaxed.bound)
+            points = Points(self._program, arrays, relaxed, self._budget)
+            x = self._first_point(points, moves)
             if x is not None and not self._pairs:
-                with self._deadline.stage("neighbourhoods"):
-                    x = _improve(self._program, arrays, relaxed, x, self._effort, MANY_GROUPS, 1.0 - SEARCH_SHARE)
+                x = self._around(points, x, MANY_GROUPS if moves <= WHOLE_MOVES else 1, 1.0 - SEARCH_SHARE)
             self._offer(x)
+            if moves > WHOLE_MOVES and not self._pairs and self._budget.has_more_than(0.0) and self._meets_envy():
+                return True
+        if moves > WHOLE_MOVES:
+            if points is not None and x is not None:
+                self._offer(self._around(points, x, 1, 0.0))
+            return False
+        return self._prove(arrays, points, x)
+
+    def _first_point(self, points: Points, moves: int) -> IntArray | None:
+        """Decomposed into groups, or a dive around the LP."""
+        x: IntArray | None = None
+        if moves >= FEW_MOVES and self._budget.in_time():
+            with self._deadline.stage("decompose"):
+                x = points.completed(self._best, self._counted)
+                mix = None if x is None else points.mixture(x)
+            if mix is not None and x is not None:
+                self._lower_bound(mix.bound)
+                with self._deadline.stage("between"):
+                    return points.between(mix, x)
+        with self._deadline.stage("dive"):
+            y = points.dive()
+        return x if y is None else y
+
+    def _around(self, points: Points, x: IntArray, beyond: int, leave: float) -> IntArray:
+        """Neighbourhoods of a point, if there are more groups than that."""
+        if self._group_count() > beyond and self._bound is not None:
+            with self._deadline.stage("neighbourhoods"):
+                for better in points.around(x, self._bound, leave):
+                    x = better
+        return x
+
+    def _meets_envy(self) -> bool:
+        """Whether the best outcome so far leaves somebody envious: its rows then come in before more is searched."""
+        self._fresh = _envious(self._program, self._best) if envy.applies(self._program) else set()
+        return bool(self._fresh)
+
+    def _group_count(self) -> int:
+        return len({int(self._program.snapshot.group[m.unit.job]) for m in self._program.columns.moves})
+
+    def _prove(self, arrays: Arrays, points: Points | None, x: IntArray | None) -> bool:
+        """The whole program with the best point as hint; True if envy rows or stays are missing and time is left."""
         guess = lower(self._program, self._counted, self._best)
         if x is not None and arrays.objective(x) / SCALE >= self._value - ENVY_TOLERANCE:
             guess = dict(enumerate(x.tolist()))
+        if self._budget.exhausted:
+            return False
         with self._deadline.stage("solve"):
-            found = cp_sat.solve(arrays, self._effort.part(PROOF_SHARE), guess)
-        self._effort.charge(found)
-        if not self._insisted and found.bound is not None:
+            found = cp_sat.solve(arrays, self._budget.part(PROOF_SHARE), guess)
+        self._budget.charge(found)
+        if found.bound is not None:
             self._lower_bound(found.bound / SCALE)
         outcome = self._offer(found.x)
         if outcome is None:
             return False
         if not found.optimal:
-            if relaxed is not None and found.x is not None:
-                with self._deadline.stage("neighbourhoods"):
-                    self._offer(_improve(self._program, arrays, relaxed, found.x, self._effort, 1, 0.0))
+            if points is not None and found.x is not None:
+                self._offer(self._around(points, found.x, 1, 0.0))
             return False
         self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
         stays = self._stay_instead(self._best)
         self._optimal = not self._fresh and not stays and not self._insisted
-        return bool(self._fresh or stays) and not self._effort.exhausted
+        return bool(self._fresh or stays) and not self._budget.exhausted
 
     def _stay_instead(self, outcome: Outcome) -> bool:
         """R3: where moving is not allowed, who could restart elsewhere is kept; the bound of before still holds."""
@@ -155,6 +186,9 @@ class _Search:
         return bool(stays)
 
     def _lower_bound(self, bound: float) -> None:
+        """A bound of the program as it is; once R3 has fixed who stays, it is one of less than the round."""
+        if self._insisted:
+            return
         self._bound = bound if self._bound is None else min(self._bound, bound)
 
     def add_envy_rows(self) -> None:
@@ -173,118 +207,7 @@ class _Search:
             raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
         near = min(5e-4, PROOF_TOLERANCE + 2e-7 * abs(self._value))
         proven = self._bound is not None and self._bound <= self._value + near
-        return Solved(self._best, self._bound, self._optimal or proven, self._effort.cut_by_wall, sizes)
-
-
-class _Effort:
-    """What may still be spent: deterministic seconds first, the wall as a safeguard."""
-
-    def __init__(self, program: Program, deadline: Deadline, reserve_s: float) -> None:
-        policy = program.snapshot.policy
-        self._deadline, self._reserve = deadline, reserve_s
-        self._seed = policy.seed % 2**31
-        self._free = not policy.deterministic
-        self._workers = policy.workers if self._free else 1
-        self._granted = DETERMINISTIC_SHARE * policy.time_limit_s
-        self.cut_by_wall = False
-        """Whether the clock ended a piece of work that had more granted: another machine might answer otherwise."""
-
-    @property
-    def _wall_s(self) -> float:
-        return max(0.0, self._deadline.left_s - self._reserve)
-
-    @property
-    def exhausted(self) -> bool:
-        """Whether nothing is left to start another solve with."""
-        if self._granted > 0.0 and self._wall_s <= 0.0:
-            self.cut_by_wall = True
-        return self._granted <= 0.0 or self._wall_s <= 0.0
-
-    def has_more_than(self, share: float) -> bool:
-        """Whether more than a share of the work, and some time, is left."""
-        return not self.exhausted and self._granted > share * DETERMINISTIC_SHARE * self._deadline.limit_s
-
-    def charge(self, found: cp_sat.Solution) -> None:
-        """Take off what a solve used, and remember if the clock ended it."""
-        self._granted -= found.deterministic_s
-        self.cut_by_wall = self.cut_by_wall or found.cut_by_wall
-
-    def rest(self) -> cp_sat.Effort:
-        """All that is left."""
-        granted = 1e6 if self._free else self._granted
-        return cp_sat.Effort(granted, self._wall_s, self._seed, self._workers)
-
-    def piece(self, share: float) -> cp_sat.Effort:
-        """A share of the whole budget, as far as it is left."""
-        granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, self._granted)
-        wall = min(self._wall_s, 4 * share * self._deadline.limit_s) if self._free else self._wall_s
-        return cp_sat.Effort(granted, wall, self._seed, self._workers)
-
-    def part(self, share: float) -> cp_sat.Effort:
-        """A share of the work that is left; of the clock all where work is counted, else a share too."""
-        whole = self.rest()
-        wall = whole.wall_s * (share if self._free else 1.0)
-        return cp_sat.Effort(share * whole.deterministic_s, wall, self._seed, self._workers)
-
-
-def _relax(arrays: Arrays, deadline: Deadline) -> _Relaxed | None:
-    """The LP relaxation: its point, and a bound with room for its tolerance; None if the limit came first."""
-    rows = Rows(
-        arrays.starts,
-        arrays.columns,
-        arrays.values.astype(np.float64),
-        np.where(arrays.row_lower <= -FREE, -np.inf, arrays.row_lower.astype(np.float64)),
-        np.where(arrays.row_upper >= FREE, np.inf, arrays.row_upper.astype(np.float64)),
-    )
-    result = solve_lp(
-        arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True,
-        iteration_limit=max(1_000, round(LP_ITERATIONS_PER_S * deadline.limit_s)),
-    )  # fmt: skip
-    if result.status is not LpStatus.OPTIMAL:
-        return None
-    value = result.objective + arrays.offset / SCALE
-    return _Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)))
-
-
-def _dive(program: Program, arrays: Arrays, relaxed: _Relaxed, effort: _Effort) -> IntArray | None:
-    """Fix the moves on which the LP is of one mind, and let CP-SAT decide the few others."""
-    moves = np.array([m.column for m in program.columns.moves], dtype=np.int64)
-    if not moves.size:
-        return None
-    value = relaxed.x[moves]
-    whole = moves[np.abs(value - np.round(value)) < 1e-6]
-    part = fixed_moves(arrays, whole, np.round(relaxed.x[whole]).astype(np.int64))
-    found = cp_sat.solve(part, effort.part(DIVE_SHARE), {}, may_fail=True)
-    effort.charge(found)
-    return found.x
-
-
-def _improve(
-    program: Program, arrays: Arrays, relaxed: _Relaxed, x: IntArray, effort: _Effort, beyond: int, leave: float
-) -> IntArray:
-    """Search around a point, a few groups at a time, while it pays.
-
-    Parameters
-    ----------
-    beyond : only with more groups than this (fewer are better solved whole); leave : share of the work to leave over.
-    """
-    near = Neighbourhoods(program, relaxed.x, program.snapshot.policy.seed)
-    if near.count <= beyond or near.size <= FEW_MOVES:
-        return x
-    goal = relaxed.bound - PROOF_TOLERANCE
-    idle, draws = 0, near.around(x)
-    while idle < PATIENCE and arrays.objective(x) / SCALE < goal and effort.has_more_than(leave):
-        held = next(draws)
-        found = cp_sat.solve(
-            fixed_moves(arrays, held, x[held]), effort.piece(NEIGHBOURHOOD_SHARE), dict(enumerate(x.tolist())),
-            may_fail=True,
-        )  # fmt: skip
-        effort.charge(found)
-        if found.x is not None and found.objective > arrays.objective(x):
-            x, idle, draws = found.x, 0, near.around(found.x)
-        else:
-            idle += 1
-    return x
+        return Solved(self._best, self._bound, self._optimal or proven, self._budget.cut_by_wall, sizes)
 
 
 def _envious(program: Program, outcome: Outcome) -> set[tuple[int, int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from math import ceil
 
@@ -20,9 +20,16 @@ class Moment(IntEnum):
     MAINTENANCE = 2
 
 
+COUNTED = (
+    "first_start_s", "end_s", "waited_s", "end", "starts", "preemptions", "migrations", "node_losses", "lost_gpu_s",
+    "priced_gpu_s", "restart_gpu_s",
+)  # fmt: skip
+"""What is kept of every job, by the names of `JobTable`."""
+
+
 @dataclass(slots=True)
 class Record:
-    """What happened to the jobs so far: totals by job, and the stays of `StayTable` as rows."""
+    """What happened to the jobs so far, by job."""
 
     first_start_s: list[int]
     end_s: list[int]
@@ -33,27 +40,30 @@ class Record:
     migrations: list[int]
     node_losses: list[int]
     lost_gpu_s: list[int]
+    priced_gpu_s: list[int]
     restart_gpu_s: list[int]
-    stays: list[tuple[int, int, int, int, int, int, bool, int]] = field(default_factory=list)
 
     @classmethod
     def blank(cls, jobs: int) -> Record:
         """Nothing has happened yet."""
-        zeros = [[0] * jobs for _ in range(7)]
-        return cls([-1] * jobs, [-1] * jobs, zeros[0], [int(JobEnd.WAITING)] * jobs, *zeros[1:])
+        r = cls(*([0] * jobs for _ in COUNTED))
+        r.first_start_s, r.end_s, r.end = [-1] * jobs, [-1] * jobs, [int(JobEnd.WAITING)] * jobs
+        return r
 
 
 class Clockwork:
     """Makes jobs end when they do: keeps true work and speeds, the queue of moments, and the record."""
 
-    def __init__(self, world: World, truth: Truth, *, tell_unprotected: bool) -> None:
+    def __init__(self, world: World, truth: Truth, *, tell_unprotected: bool, saves_at_stop: bool) -> None:
         self._world, self._truth = world, truth
-        self._tell = tell_unprotected
+        self._tell, self._saves_at_stop = tell_unprotected, saves_at_stop
         self.queue: list[tuple[int, int, int, int]] = []
         self._serial: dict[int, int] = {}
         self._next = 0
         self._waiting_since: dict[int, int] = {}
         self.record = Record.blank(len(world.facts.ids))
+        self.stays: list[tuple[int, int, int, int, int, int, bool, int]] = []
+        """Rows of `StayTable`."""
 
     def arrives(self, job: int) -> None:
         """A job is submitted, or found never to fit."""
@@ -93,7 +103,7 @@ class Clockwork:
         r, job, now = self.record, run.job, self._world.now_s
         self._serial.pop(job, None)
         group = self._world.facts.group[job]
-        r.stays.append((job, run.start_s, now, run.gpus, run.gpu_type, group, run.milli > 0, int(why)))
+        self.stays.append((job, run.start_s, now, run.gpus, run.gpu_type, group, run.milli > 0, int(why)))
         ran = max(0, now - run.start_s - run.cost_s)
         r.restart_gpu_s[job] += run.gpus * (now - run.start_s - ran)
         if why is StayEnd.COMPLETED:
@@ -112,7 +122,10 @@ class Clockwork:
         resumable = facts.resumable[job]
         every = self._world.rules.checkpoint_interval_s
         saved = ran // every * every if resumable else 0
+        if resumable and self._saves_at_stop and why is not StayEnd.NODE_LOST:
+            saved = ran
         r.lost_gpu_s[job] += run.gpus * (ran - saved)
+        r.priced_gpu_s[job] += run.gpus * min(ran - saved, facts.contract_s[job])
         self._truth.left_s[job] -= saved * self._truth.speed[job][run.gpu_type]
         if not resumable and why is StayEnd.PREEMPTED:
             if self._world.rules.non_resumable is NonResumable.GONE:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from evenhand.shapes import Sites
 from evenhand.tree import Tree
@@ -11,6 +12,7 @@ from evenhand_models import Contract, Job, Policy, ThroughputUnit
 from evenhand_models.traces import Trace, TraceJob
 
 MOST_SPEED_MILLI = 1_000_000
+_ANY = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class JobFacts:
     shapes: list[Shape]
     budgeted: list[bool]
     demand_milli: list[int]
-    wire: Callable[[int], Job]
-    """Makes a job as the engine reads it, without instants."""
+    wire: Callable[[int, datetime], Job]
+    """Makes a job as the engine reads it, waiting since an instant."""
 
 
 @dataclass(eq=False)
@@ -70,7 +72,7 @@ def declared(
     """Read what the jobs of a trace declare, for one cluster and tree."""
     shapes: dict[Shape, int] = {}
     seen: dict[object, int] = {}
-    facts = JobFacts([], [], [], [], [], [], [], [], [], [], [], [], lambda j: wire_job(trace.jobs[j], types))
+    facts = JobFacts([], [], [], [], [], [], [], [], [], [], [], [], lambda j, at: wire_job(trace.jobs[j], types, at))
     for job in trace.jobs:
         key = (
             job.gpus, job.worker_gpus, job.gpus_per_node, job.gpu_types,
@@ -140,7 +142,7 @@ def _true_speeds(job: TraceJob, types: tuple[str, ...]) -> tuple[float, ...]:
 def _shape(job: TraceJob, types: tuple[str, ...], sites: Sites, unit: ThroughputUnit) -> Shape | None:
     """What the job needs, None if it fits no type of the cluster (rules S5, S6)."""
     said = _declared_speeds(job, types)
-    wire = wire_job(job, types)
+    wire = wire_job(job, types, _ANY)
     fits = [x > 0 and sites.fits(wire, t, job.gpus) for t, x in enumerate(said)]
     usable = [x for x, ok in zip(said, fits, strict=True) if ok]
     if not usable:
@@ -153,11 +155,11 @@ def _shape(job: TraceJob, types: tuple[str, ...], sites: Sites, unit: Throughput
     return Shape(job.gpus, job.worker_gpus, job.gpus_per_node, milli, tuple(order))
 
 
-def wire_job(job: TraceJob, types: tuple[str, ...]) -> Job:
-    """The job as the engine's own model, without instants; nothing to validate that the reader has not."""
+def wire_job(job: TraceJob, types: tuple[str, ...], at: datetime) -> Job:
+    """The job as the engine's own model, waiting since then; nothing to validate that the reader has not."""
     speeds = {name: x for name, x in zip(types, _declared_speeds(job, types), strict=True) if x > 0}
     return Job.model_construct(
         id=job.id, group=job.group, user=job.user, gpus=job.gpus, worker_gpus=job.worker_gpus,
-        gpus_per_node=job.gpus_per_node, speedup=speeds, priority=job.priority,
+        gpus_per_node=job.gpus_per_node, speedup=speeds, priority=job.priority, submitted_at=at,
         contract=Contract.model_construct(min_runtime_s=job.min_runtime_s, resumable=job.resumable),
     )  # fmt: skip

@@ -6,6 +6,7 @@ Nodes are bits of whole numbers: for every type and every count of free GPUs one
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 from evenhand.outcome import Places
 from evenhand.replay.facts import Shape
@@ -52,6 +53,13 @@ class Ground:
         ]
         self.idle = list(self.capacity)
         """Free GPUs by type on nodes that take new work."""
+
+    def trial(self) -> Ground:
+        """A copy to try things on; it shares what never changes."""
+        made = copy(self)
+        made.free, made.idle = list(self.free), list(self.idle)
+        made._at = [list(row) for row in self._at]
+        return made
 
     def hold(self, places: Places) -> None:
         """Give GPUs away."""

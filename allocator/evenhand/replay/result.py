@@ -36,6 +36,7 @@ class JobTable:
     end : how it stands at the end, `JobEnd`, int [J].
     starts, preemptions, migrations, node_losses : how often, int [J].
     lost_gpu_s : GPU-seconds of work that were done and not kept, int [J].
+    priced_gpu_s : of it, as rule O5 counts: at most one contract a stop, int [J].
     restart_gpu_s : GPU-seconds spent on starting again, int [J].
     """
 
@@ -57,6 +58,7 @@ class JobTable:
     migrations: IntArray
     node_losses: IntArray
     lost_gpu_s: IntArray
+    priced_gpu_s: IntArray
     restart_gpu_s: IntArray
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from evenhand.replay.clockwork import Clockwork, Moment
+from evenhand.replay.clockwork import COUNTED, Clockwork, Moment
 from evenhand.replay.facts import declared, truth
 from evenhand.replay.grounds import Grounds, regroup
 from evenhand.replay.result import Capacity, IntArray, JobTable, ReplayResult, RoundCounts, StayTable
@@ -82,7 +82,9 @@ class _Replay:
         facts = declared(trace, tree, names, self._grounds.sites, rates, policy)
         self._truth = truth(trace, names)
         self._world = World(facts, tree, self._types, ground, policy, rules, trace.t0)
-        self._clockwork = Clockwork(self._world, self._truth, tell_unprotected=decider.minds_protection)
+        self._clockwork = Clockwork(
+            self._world, self._truth, tell_unprotected=decider.minds_protection, saves_at_stop=decider.saves_at_stop
+        )
         self._world.listener = self._clockwork
         for span in trace.history:
             at = tree.nearest_named(span.group)
@@ -183,7 +185,7 @@ class _Replay:
     def _result(self, name: str) -> ReplayResult:
         world, r, facts = self._world, self._clockwork.record, self._world.facts
         came = self._arrival
-        rows = sorted(r.stays, key=lambda row: (row[2], row[0], row[1]))
+        rows = sorted(self._clockwork.stays, key=lambda row: (row[2], row[0], row[1]))
         stays = np.array(rows, dtype=np.int64).reshape(-1, 8).T
         speed = [[round(1000 * x) for x in row] for row in self._truth.speed[:came]]
         shape = (came, len(self._types))
@@ -203,7 +205,7 @@ class _Replay:
                 speed_milli=np.array(speed, dtype=np.int64).reshape(shape),
                 budgeted=np.array(facts.budgeted[:came], dtype=bool),
                 kind=tuple(j.kind or "" for j in self._trace.jobs[:came]),
-                **{field: _ints(getattr(r, field)[:came]) for field in _COUNTED},
+                **{field: _ints(getattr(r, field)[:came]) for field in COUNTED},
             ),
             stays=StayTable(
                 job=stays[0], start_s=stays[1], end_s=stays[2], gpus=stays[3], gpu_type=stays[4], group=stays[5],
@@ -213,12 +215,6 @@ class _Replay:
                 self._events, self._rounds, world.full_rounds, world.displacements, world.decisions
             ),
         )  # fmt: skip
-
-
-_COUNTED = (
-    "first_start_s", "end_s", "waited_s", "end", "starts", "preemptions", "migrations", "node_losses", "lost_gpu_s",
-    "restart_gpu_s",
-)  # fmt: skip
 
 
 def _ints(values: Iterable[int]) -> IntArray:

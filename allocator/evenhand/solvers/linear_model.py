@@ -94,8 +94,8 @@ class LinearModel:
 
     def row(
         self, columns: Sequence[int], values: Sequence[int], lower: int, upper: int, name: Callable[[], str]
-    ) -> None:
-        """Add lower <= sum values x columns <= upper; a column named twice counts as the sum."""
+    ) -> int:
+        """Add lower <= sum values x columns <= upper, return its index; a column named twice counts as the sum."""
         terms: dict[int, int] = {}
         for column, value in zip(columns, values, strict=True):
             terms[column] = terms.get(column, 0) + value
@@ -105,6 +105,7 @@ class LinearModel:
         self._row_lower.append(lower)
         self._row_upper.append(upper)
         self._row_names.append(name)
+        return len(self._row_lower) - 1
 
     def column_name(self, column: int) -> str:
         """What a column stands for."""

@@ -176,8 +176,12 @@ class LinearProgram:
         """Drop the basis: the next solve starts from nothing."""
         self._highs.clearSolver()
 
-    def solve(self, iteration_limit: int | None = None) -> LpResult:
+    def solve(self, iteration_limit: int | None = None, time_limit_s: float | None = None) -> LpResult:
         """Solve from the present basis.
+
+        Parameters
+        ----------
+        time_limit_s : a safeguard only: who relies on it does not get the same answer twice.
 
         Raises
         ------
@@ -185,6 +189,9 @@ class LinearProgram:
             If the solver ends with neither an answer nor a limit.
         """
         self._highs.setOptionValue("simplex_iteration_limit", _ALL if iteration_limit is None else iteration_limit)
+        # HiGHS counts its time over all solves of one program.
+        end = np.inf if time_limit_s is None else float(self._highs.getRunTime()) + time_limit_s
+        self._highs.setOptionValue("time_limit", end)
         self._highs.run()
         status = _status(self._highs, self._highs.getModelStatus())
         solution, info = self._highs.getSolution(), self._highs.getInfo()

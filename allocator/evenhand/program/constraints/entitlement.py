@@ -95,13 +95,20 @@ def add_rows(program: Program) -> None:
             _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]))
     for i, g in enumerate(program.target.leaves):
         need = grains(int(program.target.aim_milli[i])) - useful_fixed[int(g)]
-        _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, WEIGHT_LEAF)
+        row = _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, WEIGHT_LEAF)
+        if row is not None:
+            program.columns.leaf_rows[int(g)] = row
 
 
-def _shortfall(program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float) -> None:
-    """short >= need - sum, priced; coefficients clipped at need (a tighter LP, the same integer answers)."""
+def _shortfall(
+    program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float
+) -> tuple[int, int] | None:
+    """short >= need - sum, priced; coefficients clipped at need (a tighter LP, the same integer answers).
+
+    Returns row and column, None where nothing can be short.
+    """
     if need <= 0:
-        return
+        return None
     model = program.model
     short = model.column(0, need, -round(weight * SCALE / GRAIN), lambda: f"short {name}")
     columns, values = [short], [1]
@@ -109,4 +116,4 @@ def _shortfall(program: Program, name: str, parts: list[tuple[int, int]], need: 
         if value > 0:
             columns.append(column)
             values.append(min(value, need))
-    model.row(columns, values, need, FREE, lambda: name)
+    return model.row(columns, values, need, FREE, lambda: name), short

@@ -22,14 +22,18 @@ def applies(program: Program) -> bool:
 def add_rows(program: Program) -> None:
     """Add the rows of every unit, split gang and spread gang."""
     s, model = program.snapshot, program.model
+    reserved_of: dict[int, list[int]] = defaultdict(list)
+    for unit, _, column in program.columns.reserved:
+        reserved_of[unit.job].append(column)
     for unit in (*program.index.pending, *program.index.running):
         ways = [m.column for m in program.columns.by_unit.get(unit.job, ())]
-        reserved = [c for u, _, c in program.columns.reserved if u.job == unit.job] if s.pending[unit.job] else []
+        reserved = reserved_of[unit.job] if s.pending[unit.job] else []
         if ways or reserved:
             most = len(unit.jobs)
             least = most if s.pinned[unit.job] else 0
             ways += reserved
-            model.row(ways, [1] * len(ways), least, most, lambda u=unit: f"G1[{s.jobs[u.job].id}]")  # type: ignore[misc]
+            name = lambda u=unit: f"G1[{s.jobs[u.job].id}]"  # noqa: E731
+            program.columns.unit_rows[unit.job] = model.row(ways, [1] * len(ways), least, most, name)
     for move in program.columns.moves:
         split = program.columns.workers.get(move.column)
         if split is not None and move.site is not None:

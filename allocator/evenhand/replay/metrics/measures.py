@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from evenhand.replay.metrics.delivery import Delivery, capacity_by_hour, delivery, hourly
 from evenhand.replay.metrics.incentive import SharingIncentive, sharing_incentive, turnover
@@ -18,7 +19,7 @@ from evenhand.replay.metrics.waits import (
     slowdowns,
     wait_classes,
 )
-from evenhand.replay.result import ReplayResult, RoundCounts
+from evenhand.replay.result import IntArray, ReplayResult, RoundCounts
 from evenhand.replay.rules import JobEnd
 
 LARGE_GANG_GPUS = 128
@@ -43,7 +44,9 @@ class ReplayMetrics:
     delivery : owed against received by level of the tree, from the top.
     occupancy : GPU-hours held over GPU-hours there.
     unallocated_share : GPU-hours of unallocated use over GPU-hours held.
-    lost_gpu_hours : done and not kept, or spent on starting again; lost_share : of the GPU-hours held.
+    lost_gpu_hours : done and not kept; restart_gpu_hours : spent on starting again; lost_share : both, of all held.
+    lost_allocated_share : the same of budgeted use alone (unallocated use may be stopped at once).
+    priced_share : of all held, counted as rule O5 prices a stop: at most one contract, restarts included.
     turnover : how much shares swing: GPU-hours that change hands from hour to hour, over GPU-hours held.
     large_first_wait_s : first waits of gangs of 128 GPUs and more.
     decisions_per_s : answers the scheduler gave, over the seconds it took; None: nobody looked at a clock.
@@ -61,6 +64,8 @@ class ReplayMetrics:
     lost_gpu_hours: float
     restart_gpu_hours: float
     lost_share: float
+    lost_allocated_share: float
+    priced_share: float
     jobs: dict[str, int]
     starts: int
     preemptions: int
@@ -124,6 +129,8 @@ def measure(
         lost_gpu_hours=lost,
         restart_gpu_hours=restarts,
         lost_share=(lost + restarts) / held if held else 0.0,
+        lost_allocated_share=_share(jobs.lost_gpu_s + jobs.restart_gpu_s, jobs.budgeted, gpu_s[stays.charged]),
+        priced_share=_share(jobs.priced_gpu_s + jobs.restart_gpu_s, jobs.size > 0, gpu_s),
         jobs=result.summary(),
         starts=int(jobs.starts.sum()),
         preemptions=int(jobs.preemptions.sum()),
@@ -141,6 +148,10 @@ def measure(
         seconds=seconds,
         decisions_per_s=result.rounds.decisions / seconds if seconds else None,
     )
+
+
+def _share(lost: IntArray, chosen: npt.NDArray[np.bool_], held: IntArray) -> float:
+    return float(lost[chosen].sum() / held.sum()) if held.size and held.sum() else 0.0
 
 
 def lost_by_group(result: ReplayResult) -> dict[str, float]:

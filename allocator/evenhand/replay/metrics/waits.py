@@ -89,10 +89,10 @@ def _class(name: str, jobs: JobTable, end_s: int, chosen: npt.NDArray[np.bool_])
 def completion_times(jobs: JobTable) -> npt.NDArray[np.float64]:
     """JCT of the jobs that completed: seconds from submission to completion, float [n]."""
     done = jobs.end == JobEnd.COMPLETED
-    return (jobs.end_s - jobs.submit_s)[done].astype(np.float64)
+    return np.asarray((jobs.end_s - jobs.submit_s)[done], dtype=np.float64)
 
 
 def slowdowns(jobs: JobTable) -> npt.NDArray[np.float64]:
     """JCT over the time the job needs by itself, at least 10 s (bounded slowdown), of completed jobs, float [n]."""
     done = jobs.end == JobEnd.COMPLETED
-    return np.maximum(1.0, completion_times(jobs) / np.maximum(10, jobs.work_s[done]))
+    return np.asarray(np.maximum(1.0, completion_times(jobs) / np.maximum(10, jobs.work_s[done])), dtype=np.float64)

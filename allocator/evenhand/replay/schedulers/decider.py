@@ -31,6 +31,8 @@ class Decider(Protocol):
     """Whether jobs that lost a node are its to decide; else they are requeued before it is asked."""
     minds_protection: bool
     """Whether it is to be asked when a protection ends."""
+    saves_at_stop: bool
+    """Whether resumable jobs save their progress when it stops them; else what came after the last checkpoint is lost."""
 
     def decide(self, world: World, happened: Happened) -> None:
         """Do what is to be done at this moment."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from evenhand.outcome import ARRIVALS, Move, Outcome
 from evenhand.replay.rules import StayEnd
 from evenhand.replay.schedulers.decider import Happened
@@ -22,6 +24,7 @@ class Evenhand:
 
     keeps_hit = True
     minds_protection = True
+    saves_at_stop = False
 
     def __init__(self) -> None:
         self._last_full_s: int | None = None
@@ -61,14 +64,15 @@ class Evenhand:
         self._last_full_s = world.now_s
         world.full_rounds += 1
         state = state_of(world, world.t0)
-        snapshot, outcome = full_round(state, world.policy)
-        carry_out(world, snapshot, outcome)
+        snapshot, outcome, owed = full_round(state, world.policy)
+        number = {world.facts.ids[j]: j for j in [*world.lines.jobs(), *world.runs]}
+        carry_out(world, snapshot, outcome, number)
+        self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
         self._refresh(world)
 
 
-def carry_out(world: World, snapshot: Snapshot, outcome: Outcome) -> None:
+def carry_out(world: World, snapshot: Snapshot, outcome: Outcome, number: Mapping[str, int]) -> None:
     """Do what a round has decided: first everybody who leaves, then everybody who comes."""
-    number = {world.facts.ids[j]: j for j in [*world.lines.jobs(), *world.runs]}
     coming = []
     for at, decision in sorted(outcome.decisions.items()):
         job = number[snapshot.jobs[at].id]

@@ -84,7 +84,7 @@ class Displacer:
         price = self._price.get(job)
         if price is None:
             run = self._w.runs[job]
-            price = self._worth.stop(job)
+            price = self._worth.stop(job) + self._worth.whole(job)
             if run.milli:
                 price -= self._worth.owed_gain([(self._w.facts.group[job], -run.milli)]) / 1000.0
             self._price[job] = price
@@ -123,7 +123,9 @@ class Displacer:
         """Node by node the cheapest next one; who is stopped anyway frees his other nodes too."""
         w = self._w
         freed = dict.fromkeys(nodes, 0)
-        price, victims, chosen = 0.0, [], []
+        price = 0.0
+        victims: list[int] = []
+        chosen: list[int] = []
         open_nodes = list(nodes)
         offers = {n: self._clear(n, each - w.ground.free[n], ()) for n in nodes}
         while len(chosen) < need:
@@ -157,6 +159,7 @@ class Displacer:
         w, f = self._w, self._w.facts
         milli = f.size[job] * w.rates[gpu_type]
         changes = [(f.group[job], milli)] + [(f.group[v], -w.runs[v].milli) for v in room.victims if w.runs[v].milli]
-        gain = self._worth.owed_gain(changes) / 1000.0
+        gain = self._worth.owed_gain(changes) / 1000.0 + self._worth.whole(job)
+        gain -= sum(self._worth.whole(v) for v in room.victims)
         gain += self._worth.start(job, gpu_type) + self._worth.handover(job, list(room.victims))
         return gain - sum(self._worth.stop(v) for v in room.victims) > LEAST_GAIN

@@ -19,15 +19,17 @@ from evenhand_models import ClusterState, Job, JobState, Placement, Policy, Usag
 
 
 class Unhurried(Deadline):
-    """A deadline that never comes: work is limited by the solvers' own count, so no clock is looked at."""
-
-    def __init__(self, limit_s: float) -> None:
-        super().__init__(limit_s)
+    """A deadline that never comes: work is limited by the solvers' own count, so no clock decides anything."""
 
     @property
     def spent_s(self) -> float:
         """Nothing."""
         return 0.0
+
+    @property
+    def left_s(self) -> float:
+        """An hour, always."""
+        return 3_600.0
 
 
 def state_of(world: World, t0: datetime) -> ClusterState:
@@ -52,7 +54,7 @@ def _waiting(world: World, t0: datetime, job: int) -> Job:
     at = t0 + timedelta(seconds=world.facts.submit_s[job])
     known = world.wires.get(job)
     if known is None or known.submitted_at != at:
-        known = world.wires[job] = _with(world.facts.wire(job), {"submitted_at": at})
+        known = world.wires[job] = world.facts.wire(job, at)
     return known
 
 
@@ -79,8 +81,14 @@ def _with(job: Job, changes: dict[str, object]) -> Job:
     return made
 
 
-def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome]:
-    """Decide a round as `allocate` does, without words, certificate and audit."""
+def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome, tuple[int, ...]]:
+    """Decide a round as `allocate` does, without words, certificate and audit.
+
+    Returns
+    -------
+    tuple
+        The state as the engine read it, its decisions, and the gangs that are owed whole (rule O3), by index.
+    """
     deadline = Unhurried(policy.time_limit_s)
     snapshot = take_snapshot(state, policy)
     entitled = entitle(snapshot)
@@ -92,4 +100,4 @@ def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome]:
     outcome = solved.outcome
     if not solved.optimal:
         outcome = top_up(snapshot, entitled, program.index, restore(snapshot, outcome))
-    return snapshot, outcome
+    return snapshot, outcome, owed

@@ -10,12 +10,15 @@ from evenhand.replay.world import World
 
 Key = tuple[bool, float, float, float, tuple[int, int, int]]
 
+RETRY_S = 60
+
 
 class Incremental:
     """Starts who fits on free GPUs, the most owed first, and makes room for who is owed it."""
 
     def __init__(self, world: World, worth: Worth) -> None:
         self._w, self._worth = world, worth
+        self._tried_s: dict[int, int] = {}
         self._limits = [(c, g.max_gpus) for c, g in enumerate(world.tree.groups) if g.max_gpus is not None]
 
     def decide(self, happened: Happened) -> None:
@@ -30,6 +33,7 @@ class Incremental:
             self.fill(None, owed_only=True)
         if changed:
             freed |= self._displace_at(sorted(changed))
+            freed |= self._whole_gangs()
         for job in sorted(happened.arrived, key=w.lines.rank):
             if job in w.lines.waiting:
                 freed |= self._arrival(job)
@@ -62,6 +66,23 @@ class Incremental:
                 line = w.lines.by_shape.get(owner[0], {}).get(owner[1])
                 if line and self._worth.due(line[0][2]) > 0:
                     heads[owner] = line[0][2]
+        return went
+
+    def _whole_gangs(self) -> bool:
+        """Make room for gangs of many nodes that are owed whole, once a minute each; whether anybody had to go."""
+        w, went = self._w, False
+        waiting = [j for j in self._worth.gangs if j in w.lines.waiting]
+        if not waiting:
+            return False
+        movable = sum(run.gpus for run in w.runs.values() if w.now_s >= run.protected_until_s)
+        there = movable + sum(w.ground.idle)
+        for job in sorted(waiting, key=w.lines.rank):
+            tried = self._tried_s.get(job)
+            if w.facts.size[job] > there or (tried is not None and w.now_s < tried + RETRY_S):
+                continue
+            self._tried_s[job] = w.now_s
+            if self._within_limits(job) and Displacer(w, self._worth).make_room(job):
+                went = True
         return went
 
     def fill(self, shapes: list[int] | None, *, owed_only: bool = False) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
@@ -66,40 +67,54 @@ def owed_now(world: World) -> Owed:
 def _needs(world: World) -> tuple[list[float], list[float], list[float], list[float]]:
     """Own demand, demand, limit and guarantee of every group in charged GPUs (rules D1, D2)."""
     tree = world.tree
-    groups, kinds = len(tree.ids), len(world.types)
-    keys = sorted(world.wanted_milli)
-    wanted = np.array([world.wanted_milli[k] for k in keys], dtype=np.int64).reshape(len(keys), groups).T
-    below = wanted.copy()
-    for c in tree.bottom_up:
-        if tree.parent[c] != ROOT:
-            below[tree.parent[c]] += below[c]
-    capacity = np.array(world.ground.capacity, dtype=np.int64) * np.array(world.rates, dtype=np.int64)
-    if len(keys) == 1 and kinds == 1:
-        own_flow, flow = (np.minimum(x[:, 0], capacity[0]).tolist() for x in (wanted, below))
-    else:
-        masks = np.zeros((len(keys), kinds), dtype=bool)
-        for i, key in enumerate(keys):
-            masks[i, list(key)] = True
-        own_flow, flow = (largest_flows(x, masks, capacity).tolist() for x in (wanted, below))
+    groups = len(tree.ids)
+    keys = sorted(key for key, row in world.wanted_milli.items() if any(row))
+    below = [list(world.wanted_milli[key]) for key in keys]
+    for row in below:
+        for c in tree.bottom_up:
+            if tree.parent[c] != ROOT:
+                row[tree.parent[c]] += row[c]
+    capacity = [c * r for c, r in zip(world.ground.capacity, world.rates, strict=True)]
+    own_flow = _flows(world, keys, [world.wanted_milli[key] for key in keys], capacity)
+    flow = _flows(world, keys, below, capacity)
     own, demand = [x / 1000.0 for x in own_flow], [0.0] * groups
-    limit, floor = [float("inf")] * groups, [0.0] * groups
+    limit, floor = [inf] * groups, [0.0] * groups
     for g in tree.bottom_up:
         kids, asked = tree.children[g], tree.groups[g]
+        if not flow[g]:
+            continue
         inside = own[g] + sum(min(demand[k], limit[k]) for k in kids)
         demand[g] = min(flow[g] / 1000.0, inside)
-        if (asked.max_gpus is not None or asked.guaranteed_gpus is not None or kids) and demand[g] > 0:
-            used = [world.rates[t] for i, key in enumerate(keys) if below[g, i] > 0 for t in key]
+        promised = 0.0
+        if asked.max_gpus is not None or asked.guaranteed_gpus is not None:
+            used = [world.rates[t] for key, row in zip(keys, below, strict=True) if row[g] > 0 for t in key]
             if asked.max_gpus is not None:
                 limit[g] = asked.max_gpus * max(used) / 1000.0
             promised = (asked.guaranteed_gpus or 0) * min(used) / 1000.0
-            floor[g] = min(max(promised, sum(floor[k] for k in kids)), demand[g], limit[g])
+        floor[g] = min(max(promised, sum(floor[k] for k in kids)), demand[g], limit[g])
     return own, demand, limit, floor
+
+
+def _flows(world: World, keys: list[tuple[int, ...]], wanted: list[list[int]], capacity: list[int]) -> list[int]:
+    """Largest flow of each group through the types its jobs can use, thousandths [G]."""
+    if not keys:
+        return [0] * len(world.tree.ids)
+    if len(keys) == 1:
+        there = sum(capacity[t] for t in keys[0])
+        return [min(x, there) for x in wanted[0]]
+    masks = np.zeros((len(keys), len(capacity)), dtype=bool)
+    for i, key in enumerate(keys):
+        masks[i, list(key)] = True
+    table = np.array(wanted, dtype=np.int64).T
+    return [int(x) for x in largest_flows(np.ascontiguousarray(table), masks, np.array(capacity, dtype=np.int64))]
 
 
 def level(there: float, weight: list[float], past: list[float], low: list[float], high: list[float]) -> list[float]:
     """Divide an amount: clip(lambda weight - past, low, high) with the sum that there is (rule D4)."""
     if sum(high) <= there:
         return high
+    if there <= 0:
+        return [0.0] * len(high)
     if sum(low) >= there:
         return [x * there / sum(low) for x in low]
     bends = sorted(

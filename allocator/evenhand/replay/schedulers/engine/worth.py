@@ -27,6 +27,8 @@ class Worth:
         tree = world.tree
         self._weight = [inner_weight(h) if h else WEIGHT_LEAF for h in tree.height]
         self._lvl, self._levels = _places(world.facts)
+        self.gangs: frozenset[int] = frozenset()
+        """Gangs owed whole at an ancestor, as the last full round has found (rule O3)."""
         self._leaf: list[float] = []
         self._group: list[float] = []
 
@@ -79,7 +81,12 @@ class Worth:
         f = self._w.facts
         if not f.budgeted[job]:
             return 0.0
-        return self.owed_gain([(f.group[job], f.demand_milli[job])]) / max(1, f.demand_milli[job])
+        levels = self.owed_gain([(f.group[job], f.demand_milli[job])]) / max(1, f.demand_milli[job])
+        return levels + (WEIGHT_LEAF if job in self.gangs else 0.0)
+
+    def whole(self, job: int) -> float:
+        """What it is worth that a gang owed whole runs (O3), in GPUs."""
+        return WEIGHT_LEAF * self._w.facts.size[job] if job in self.gangs else 0.0
 
     def owed_gain(self, changes: list[tuple[int, int]]) -> float:
         """By how much weighted shortfalls (O2, O3) shrink if groups' own jobs held so much more, GPUs times 1,000.

@@ -1,0 +1,84 @@
+"""Which types each job fits and how fast it is there (rules S5, S6): once per distinct shape, then by array."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.shapes import BoolArray, Filter, IntArray, Sites, filter_of
+from evenhand_models import Job, ThroughputUnit
+
+MOST_SPEED_MILLI = 1_000_000
+"""A GPU never counts for more than 1,000 of a job's slowest (rule S6)."""
+Shape = tuple[Filter, int | None, int | None, int, int]
+"""Filter, worker, GPUs a node, least and full size: all but speedups that decides where a job fits."""
+
+
+class _Places(dict[str, int]):
+    """Index of each type by name, -1 for names the cluster does not have."""
+
+    def __missing__(self, name: str) -> int:
+        return -1
+
+
+def fit_and_speed(
+    jobs: Sequence[Job], types: tuple[str, ...], sites: Sites, unit: ThroughputUnit
+) -> tuple[BoolArray, BoolArray, IntArray]:
+    """Types each job fits at its least size, at its full size, and its speed on the former in thousandths.
+
+    Returns bool [J, T], bool [J, T], int [J, T].
+    """
+    shape = (len(jobs), len(types))
+    fits, full = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    speed = np.zeros(shape, dtype=np.int64)
+    row, kind, declared = _declared(jobs, types)
+    numbers, shapes = _shapes(jobs)
+    pairs, which = np.unique(numbers[row] * max(1, len(types)) + kind, return_inverse=True)
+    stand = np.array([_stand(sites, shapes[p // len(types)], p % len(types)) for p in pairs.tolist()], dtype=bool)
+    least, whole = stand.reshape(-1, 2)[which.reshape(-1)].T
+    row, kind, declared, whole = row[least], kind[least], declared[least], whole[least]
+    fits[row, kind] = True
+    full[row, kind] = whole
+    base = np.full(len(jobs), 0.0 if unit is ThroughputUnit.BEST else np.inf)
+    (np.maximum if unit is ThroughputUnit.BEST else np.minimum).at(base, row, declared)
+    with np.errstate(over="ignore"):
+        ratio = np.minimum(MOST_SPEED_MILLI, 1000 * declared / base[row])  # before rounding: it may be infinite
+    speed[row, kind] = np.maximum(1, np.rint(ratio)).astype(np.int64)
+    return fits, full, speed
+
+
+def _declared(jobs: Sequence[Job], types: tuple[str, ...]) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
+    """Speedups above 0 on types of the cluster: job, type and value, job by job."""
+    place = _Places({name: t for t, name in enumerate(types)})
+    tables = [j.speedup for j in jobs]
+    row = np.repeat(np.arange(len(jobs)), np.fromiter(map(len, tables), dtype=np.int64, count=len(jobs)))
+    kind = np.fromiter(map(place.__getitem__, chain.from_iterable(tables)), dtype=np.int64, count=len(row))
+    values = chain.from_iterable(table.values() for table in tables)
+    declared = np.fromiter(values, dtype=np.float64, count=len(row))
+    some = (kind >= 0) & (declared > 0)
+    return row[some], kind[some], declared[some]
+
+
+def _shapes(jobs: Sequence[Job]) -> tuple[IntArray, list[Shape]]:
+    """Number of each job's shape, int [J], and the shapes."""
+    known: dict[Shape, int] = {}
+    numbers = np.fromiter(
+        (
+            known.setdefault((filter_of(j), j.worker_gpus, j.gpus_per_node, j.min_gpus or j.gpus, j.gpus), len(known))
+            for j in jobs
+        ),
+        dtype=np.int64,
+        count=len(jobs),
+    )
+    return numbers, list(known)
+
+
+def _stand(sites: Sites, shape: Shape, gpu_type: int) -> tuple[bool, bool]:
+    """Whether a shape stands on a type at its least size, and at its full one."""
+    where, worker, per_node, least, size = shape
+    if not sites.stands(where, gpu_type, worker, per_node, least):
+        return False, False
+    return True, sites.stands(where, gpu_type, worker, per_node, size)

@@ -1,0 +1,196 @@
+"""What blocks share, as a linear program over whole plans: every block takes one, in parts if need be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.program.blocks import Blocks
+from evenhand.program.prices import SCALE
+from evenhand.program.pricing import BlockPlan
+from evenhand.shapes import IntArray
+from evenhand.solvers.linear_model import FREE, Arrays
+from evenhand.solvers.lp import LinearProgram, LpResult, LpStatus, Rows
+
+FloatArray = npt.NDArray[np.float64]
+MOST_ITERATIONS = 50_000
+WIDE = 1e6
+"""A column that can be larger than this must not be paid for by rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class PlanColumn:
+    """One block's plan as a column, beside its block's base plan: what it takes more in shared rows, scaled cost."""
+
+    plan: BlockPlan
+    rows: IntArray
+    values: IntArray
+    cost: int
+
+
+class Shared:
+    """The rows and columns that blocks share, and what plans take from them."""
+
+    def __init__(self, blocks: Blocks, arrays: Arrays, base: IntArray) -> None:
+        self.blocks, self.arrays = blocks, arrays
+        self.base = base
+        """A point; plans count by what they change of it, so that rows see only blocks that may differ."""
+        self.rows = np.flatnonzero(blocks.shared_row)
+        self.columns = np.flatnonzero(blocks.shared_column)
+        entry_row = np.repeat(np.arange(arrays.shape[0]), np.diff(arrays.starts))
+        keep = blocks.shared_row[entry_row]
+        self._row, self._column = entry_row[keep], arrays.columns[keep]
+        self._value = arrays.values[keep]
+        by_column = np.argsort(self._column, kind="stable")
+        self._csc_row, self._csc_value = self._row[by_column], self._value[by_column]
+        self._csc_start = np.searchsorted(self._column[by_column], np.arange(arrays.shape[1] + 1))
+        self.row_place = np.full(arrays.shape[0], -1, dtype=np.int64)
+        self.row_place[self.rows] = np.arange(len(self.rows))
+        self.column_place = np.full(arrays.shape[1], -1, dtype=np.int64)
+        self.column_place[self.columns] = np.arange(len(self.columns))
+        held = ~blocks.shared_column[self._column]
+        taken = np.bincount(
+            self._row[held], weights=self._value[held] * base[self._column[held]], minlength=arrays.shape[0]
+        )
+        self.taken = np.rint(taken).astype(np.int64)
+        """What the base plans take of each row, int [r]."""
+        some = np.flatnonzero(base[blocks.column])
+        ends = np.searchsorted(blocks.way_block[some], np.arange(blocks.count + 1))
+        self._base_ways = [blocks.column[some[ends[b] : ends[b + 1]]] for b in range(blocks.count)]
+
+    def row_bounds(self) -> tuple[IntArray, IntArray]:
+        """Bounds of the shared rows once the base plans are taken."""
+        a, taken = self.arrays, self.taken[self.rows]
+        low, high = a.row_lower[self.rows], a.row_upper[self.rows]
+        return np.where(low <= -FREE, low, low - taken), np.where(high >= FREE, high, high - taken)
+
+    def own_rows(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Shared columns in shared rows: (indptr over shared rows, shared column places, values)."""
+        keep = self.blocks.shared_column[self._column]
+        rows = self.row_place[self._row[keep]]
+        indptr = np.searchsorted(rows, np.arange(len(self.rows) + 1))
+        return indptr, self.column_place[self._column[keep]], self._value[keep]
+
+    def reduced(self, dual: FloatArray) -> FloatArray:
+        """Cost less what shared rows charge, unscaled, float [c]; dual: float [r]."""
+        charged = np.bincount(self._column, weights=self._value * dual[self._row], minlength=self.arrays.shape[1])
+        return np.asarray(self.arrays.cost / SCALE - charged)
+
+    def columns_of(self, plans: Sequence[BlockPlan]) -> list[PlanColumn]:
+        """Plans as columns."""
+        if not plans:
+            return []
+        before = [self._base_ways[p.block] for p in plans]
+        at = np.repeat(np.arange(len(plans)), [len(p.columns) for p in plans])
+        cost = np.zeros(len(plans), dtype=np.int64)
+        ways = np.concatenate([p.columns for p in plans])
+        counts = np.concatenate([p.counts for p in plans])
+        np.add.at(cost, at, self.arrays.cost[ways] * counts)
+        ways = np.concatenate([ways, *before])
+        counts = np.concatenate([counts, *(-self.base[w] for w in before)])
+        at = np.concatenate([at, np.repeat(np.arange(len(plans)), [len(w) for w in before])])
+        spans = self._csc_start[ways + 1] - self._csc_start[ways]
+        first = np.repeat(self._csc_start[ways] - np.concatenate(([0], np.cumsum(spans)[:-1])), spans)
+        entry = first + np.arange(int(spans.sum()))
+        height = self.arrays.shape[0]
+        key = np.repeat(at, spans) * height + self._csc_row[entry]
+        order = np.argsort(key, kind="stable")
+        key, value = key[order], (self._csc_value[entry] * np.repeat(counts, spans))[order]
+        fresh = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if len(key) else key
+        sums = np.add.reduceat(value, fresh) if len(key) else value
+        fresh, sums = fresh[sums != 0], sums[sums != 0]
+        owner, row = np.divmod(key[fresh], height)
+        bounds = np.searchsorted(owner, np.arange(len(plans) + 1))
+        short = np.array([p.short for p in plans], dtype=np.int64)
+        cost -= short * self.blocks.short_cost[[p.block for p in plans]]
+        return [
+            PlanColumn(p, row[bounds[k] : bounds[k + 1]], sums[bounds[k] : bounds[k + 1]], int(cost[k]))
+            for k, p in enumerate(plans)
+        ]
+
+    def cleaned(self, dual: FloatArray) -> FloatArray:
+        """Duals with signs that bounds allow, and no wide column paid for by rounding; float [r]."""
+        a = self.arrays
+        y = np.where((a.row_upper >= FREE) & (dual > 0), 0.0, dual)
+        y = np.where((a.row_lower <= -FREE) & (y < 0), 0.0, y)
+        y = np.where(self.blocks.shared_row, y, 0.0)
+        reduced = self.reduced(y)
+        for c in self.columns[(a.upper[self.columns] > WIDE) & (reduced[self.columns] > 0)]:
+            cost = a.cost[c] / SCALE
+            rows = self._csc_row[self._csc_start[c] : self._csc_start[c + 1]]
+            y[rows] *= min(1.0, cost / (cost - float(reduced[c])) * (1 - 1e-12)) if cost < 0 else 0.0
+        return y
+
+    def bound(self, dual: FloatArray, reduced: FloatArray, plans: Sequence[BlockPlan]) -> float:
+        """No outcome is worth more: the Lagrangian of the shared rows at these (cleaned) duals."""
+        a, y = self.arrays, dual[self.rows]
+        limits = np.where(y > 0, a.row_upper[self.rows], np.where(y < 0, a.row_lower[self.rows], 0)).astype(np.float64)
+        cost = reduced[self.columns]
+        best = np.maximum(cost * a.lower[self.columns], cost * a.upper[self.columns])
+        value = float(y @ limits) + float(best.sum()) + sum(p.value for p in plans) + a.offset / SCALE
+        return value + 1e-7 * (1.0 + abs(value))
+
+
+class Master:
+    """The linear program over plans; it grows by columns."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
+        self.columns: list[PlanColumn] = []
+        self._known: set[tuple[int, bytes, bytes]] = set()
+        a, blocks = shared.arrays, shared.blocks
+        indptr, indices, values = shared.own_rows()
+        low, high = shared.row_bounds()
+        rows = Rows(
+            np.concatenate([indptr, np.full(blocks.count, indptr[-1])]),
+            indices,
+            values.astype(np.float64),
+            np.concatenate([_open(low, -FREE), np.ones(blocks.count)]),
+            np.concatenate([_open(high, FREE), np.ones(blocks.count)]),
+        )
+        own = shared.columns
+        self._program = LinearProgram(
+            a.cost[own] / SCALE, rows, a.lower[own].astype(np.float64), a.upper[own].astype(np.float64),
+            maximize=True, primal=True,
+        )  # fmt: skip
+
+    def add(self, plans: Sequence[BlockPlan]) -> int:
+        """Add the plans that are not there yet, return how many."""
+        fresh = []
+        for plan in plans:
+            key = (plan.block, plan.columns.tobytes(), plan.counts.tobytes())
+            if key not in self._known:
+                self._known.add(key)
+                fresh.append(plan)
+        columns = self._shared.columns_of(fresh)
+        self.columns.extend(columns)
+        if columns:
+            place, base = self._shared.row_place, len(self._shared.rows)
+            sizes = np.array([len(c.rows) + 1 for c in columns])
+            indices = np.concatenate([np.append(place[c.rows], base + c.plan.block) for c in columns])
+            values = np.concatenate([np.append(c.values, 1) for c in columns]).astype(np.float64)
+            cost = np.array([c.cost for c in columns]) / SCALE
+            self._program.add_columns(
+                cost, np.zeros(len(columns)), np.full(len(columns), np.inf),
+                (np.concatenate(([0], np.cumsum(sizes))), indices, values),
+            )  # fmt: skip
+        return len(columns)
+
+    def solve(self) -> tuple[FloatArray, LpResult] | None:
+        """Duals of all rows (0 for those of blocks), float [r], and the whole answer; None if a limit came first."""
+        result = self._program.solve(MOST_ITERATIONS)
+        if result.status is not LpStatus.OPTIMAL:
+            return None
+        dual = np.zeros(self._shared.arrays.shape[0])
+        dual[self._shared.rows] = result.row_dual[: len(self._shared.rows)]
+        return dual, result
+
+
+def _open(bound: IntArray, free: int) -> FloatArray:
+    """Row bounds as floats, infinite where they do not bind."""
+    open_end = np.inf if free > 0 else -np.inf
+    binds = bound < free if free > 0 else bound > free
+    return np.where(binds, bound.astype(np.float64), open_end)

@@ -1,0 +1,161 @@
+"""Good integer points of the program: around the LP, between the plans of a mixture, and around the best one so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.outcome import Outcome
+from evenhand.program.budget import Budget
+from evenhand.program.decompose import Mixture, between_plans, decompose
+from evenhand.program.formulate import NodeCounts
+from evenhand.program.lift import lower
+from evenhand.program.neighbourhoods import Neighbourhoods
+from evenhand.program.prices import SCALE
+from evenhand.program.variables import Program
+from evenhand.shapes import IntArray
+from evenhand.solvers import cp_sat
+from evenhand.solvers.linear_model import FREE, Arrays
+from evenhand.solvers.lp import LinearProgram, LpStatus, Rows
+from evenhand.solvers.restricted import Restricted, restricted
+
+FloatArray = npt.NDArray[np.float64]
+DIVE_SHARE = 0.25
+COMPLETION_SHARE = 0.05
+BETWEEN_SHARE = 0.3
+KERNEL_SHARE = 0.15
+NEIGHBOURHOOD_SHARE = 0.03
+KERNEL = 4_000
+"""Moves with the least reduced costs that are decided together."""
+PATIENCE = 24
+"""Neighbourhoods in a row that bring nothing before the search gives up."""
+CLOSE = 1e-5
+"""A point this near its bound (throughput units) is as good as proven."""
+LP_SHARE = 0.4
+"""Share of the time limit that the LP relaxation may take, as an iteration's time is estimated: fixed part and per row."""
+LP_ITERATION_S = 4e-5
+LP_ITERATION_ROW_S = 5e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """The LP relaxation's answer: point [c], bound with room for its tolerance, duals [r], reduced costs [c]."""
+
+    x: FloatArray
+    bound: float
+    dual: FloatArray
+    reduced_cost: FloatArray
+
+
+def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
+    """Solve the LP relaxation; None if its limit came first.
+
+    Parameters
+    ----------
+    limit_s : time limit of the whole round; the relaxation gets its share, counted in iterations.
+    """
+    rows = Rows(
+        arrays.starts,
+        arrays.columns,
+        arrays.values.astype(np.float64),
+        np.where(arrays.row_lower <= -FREE, -np.inf, arrays.row_lower.astype(np.float64)),
+        np.where(arrays.row_upper >= FREE, np.inf, arrays.row_upper.astype(np.float64)),
+    )
+    allowed = LP_SHARE * limit_s / (LP_ITERATION_S + LP_ITERATION_ROW_S * arrays.shape[0])
+    program = LinearProgram(
+        arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True
+    )
+    result = program.solve(max(1_000, round(allowed)), time_limit_s=budget.wall_s)
+    if result.status is not LpStatus.OPTIMAL:
+        budget.in_time()
+        return None
+    value = result.objective + arrays.offset / SCALE
+    return Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)), result.row_dual, result.reduced_cost)
+
+
+class Points:
+    """Finds points of one program; x stands for a whole point of it, int [c]."""
+
+    def __init__(self, program: Program, arrays: Arrays, relaxed: Relaxed, budget: Budget) -> None:
+        self._program, self._arrays, self._relaxed, self._budget = program, arrays, relaxed, budget
+        self._moves = np.array([m.column for m in program.columns.moves], dtype=np.int64)
+        self._toward = relaxed.x
+
+    def _decide(self, part: Restricted, share: float, hint: Mapping[int, int]) -> IntArray | None:
+        """A point of the whole program that differs only where `part` is free; None if none was found."""
+        found = cp_sat.solve(part.arrays, self._budget.piece(share), hint, may_fail=True)
+        self._budget.charge(found)
+        return None if found.x is None else part.whole(found.x)
+
+    def _better(self, part: Restricted, share: float, x: IntArray) -> IntArray:
+        """The better of x and what is found when only `part` may change."""
+        y = self._decide(part, share, dict(enumerate(x[part.free].tolist())))
+        return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x
+
+    def dive(self) -> IntArray | None:
+        """Fix the moves on which the LP is of one mind, and decide the few others."""
+        value = self._relaxed.x[self._moves]
+        whole = self._moves[np.abs(value - np.round(value)) < 1e-6]
+        x = np.zeros(self._arrays.shape[1], dtype=np.int64)
+        x[whole] = np.round(self._relaxed.x[whole]).astype(np.int64)
+        return self._decide(restricted(self._arrays, x, _all_but(whole, len(x))), DIVE_SHARE, {})
+
+    def completed(self, outcome: Outcome, counted: NodeCounts) -> IntArray | None:
+        """An outcome as a whole point; None if the program cannot express it."""
+        x = np.zeros(self._arrays.shape[1], dtype=np.int64)
+        hint = lower(self._program, counted, outcome)
+        x[list(hint)] = list(hint.values())
+        ways = np.concatenate(
+            [self._moves, np.array([c for _, _, c in self._program.columns.reserved], dtype=np.int64)]
+        )
+        part = restricted(self._arrays, x, _all_but(ways, len(x)))
+        return self._decide(part, COMPLETION_SHARE, dict(enumerate(x[part.free].tolist())))
+
+    def mixture(self, x: IntArray) -> Mixture | None:
+        """The best mix of whole plans of groups, and its bound."""
+        mix = decompose(self._program, self._arrays, x, self._relaxed.dual, self._budget.in_time)
+        if mix is not None:
+            self._toward = mix.x
+        return mix
+
+    def between(self, mix: Mixture, x: IntArray) -> IntArray:
+        """Decide between the plans of the mix, then among the moves that cost least against the LP."""
+        part = between_plans(self._program, self._arrays, mix)
+        hint = {k: int(mix.main[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
+        y = self._decide(part, BETWEEN_SHARE, hint)
+        if y is not None and self._arrays.objective(y) > self._arrays.objective(x):
+            x = y
+        cost = np.abs(self._relaxed.reduced_cost[self._moves])
+        nearest = self._moves[np.argsort(cost, kind="stable")[:KERNEL]]
+        held = np.setdiff1d(self._moves, nearest, assume_unique=True)
+        if self._arrays.objective(x) / SCALE >= mix.bound - CLOSE or self._budget.exhausted:
+            return x
+        return self._better(restricted(self._arrays, x, _all_but(held, len(x))), KERNEL_SHARE, x)
+
+    def around(self, x: IntArray, bound: float, leave: float) -> Iterator[IntArray]:
+        """Better and better points around one, a few groups at a time, while it pays.
+
+        Parameters
+        ----------
+        bound : no point is worth more (throughput units); leave : share of the work to leave over.
+        """
+        near = Neighbourhoods(self._program, self._toward, self._program.snapshot.policy.seed)
+        idle, draws = 0, near.around(x)
+        while (
+            idle < PATIENCE and self._arrays.objective(x) / SCALE < bound - CLOSE and self._budget.has_more_than(leave)
+        ):
+            held = next(draws)
+            y = self._better(restricted(self._arrays, x, _all_but(held, len(x))), NEIGHBOURHOOD_SHARE, x)
+            idle = idle + 1 if y is x else 0
+            if y is not x:
+                x, draws = y, near.around(y)
+                yield x
+
+
+def _all_but(held: IntArray, count: int) -> npt.NDArray[np.bool_]:
+    free = np.ones(count, dtype=bool)
+    free[held] = False
+    return free
