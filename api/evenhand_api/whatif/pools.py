@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
@@ -101,7 +102,14 @@ def _begin(base: Base, lines: Queue[tuple[str, float] | None]) -> None:
 
 
 def _replay(key: str, run: Run) -> bytes:
-    return execute(_at_work["base"], run, key, lambda share: _at_work["lines"].put((key, share)))
+    parent = multiprocessing.parent_process()
+
+    def going(share: float) -> None:
+        if parent is not None and not parent.is_alive():
+            os._exit(1)  # whoever asked was killed: nobody waits for this any more
+        _at_work["lines"].put((key, share))
+
+    return execute(_at_work["base"], run, key, going)
 
 
 class Ray:
