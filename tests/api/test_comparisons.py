@@ -211,6 +211,22 @@ def test_a_sweep_is_kept_resumed_and_reported(files, tmp_path: Path) -> None:
     assert here("report", str(tmp_path / "nowhere")).exit_code == 3
 
 
+def test_a_scenario_can_be_laid_under_all_runs(files, tmp_path: Path) -> None:
+    given, scenario = files
+    under = tmp_path / "fewer.yaml"
+    under.write_text("jobs: {drop: [{group: lab/a}]}\n")
+    asked = ["replay", *given, "--scheduler", "fifo", "--scenario", scenario, "--json"]
+    done = here(*asked, "--base", str(under), "--out", str(tmp_path / "runs"))
+    assert done.exit_code == 0, done.stderr
+    kept = [json.loads(file.read_bytes()) for file in (tmp_path / "runs").iterdir()]
+    fewer = sum(job.group == "lab/b" for job in case(jobs=12).trace.jobs)
+    assert [one["jobs"] for one in kept] == [fewer, fewer]
+    under.write_text("tree: [{remove: [nobody]}]\n")
+    refused = here(*asked, "--base", str(under))
+    assert refused.exit_code == 3
+    assert "fewer.yaml#/tree/0/remove/0: " in refused.stderr
+
+
 def test_what_is_wrong_on_the_command_line_is_a_line_each(files, tmp_path: Path) -> None:
     given, _ = files
     bad = tmp_path / "bad.yaml"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 def test_the_examples_are_read() -> None:
     files = sorted((ROOT / "examples" / "scenarios").glob("*.yaml"))
     names = {load_scenario(str(file)).name for file in files if file.name != "grid.yaml"}
-    assert names == {"64 B200 more", "four nodes fail", "double arrivals"}
+    assert names == {"64 B200 more", "four nodes fail", "double arrivals", "sweeps without budget"}
     assert len(load_grid(str(ROOT / "examples" / "scenarios" / "grid.yaml")).runs()) == 3 * 2 * 2 * 3
 
 

@@ -59,6 +59,10 @@ WorkersOption = Annotated[
 RayOption = Annotated[
     str | None, typer.Option(metavar="ADDRESS", help="Replay on a Ray cluster instead (extra: evenhand[ray]).")
 ]
+BaseOption = Annotated[
+    list[str] | None,
+    typer.Option("--base", metavar="FILE", help="A scenario laid under all runs; may be repeated.", show_default=False),
+]
 SeedsOption = Annotated[int, typer.Option(min=1, max=1_000, help="So many seeds, 0 and up; more give confidence.")]
 
 
@@ -76,6 +80,7 @@ def replay_command(
         list[str] | None,
         typer.Option(metavar="NAME", help="Who decides: evenhand, first_fit, backfill ...; may be repeated."),
     ] = None,
+    base: BaseOption = None,
     policy: PolicyOption = None,
     seeds: SeedsOption = 1,
     days: DaysOption = None,
@@ -100,8 +105,8 @@ def replay_command(
         deciders = [_scheduler(name) for name in scheduler or [str(Scheduler.EVENHAND)]]
         scenarios = [BASE, *(load_scenario(path) for path in scenario or ())]
         runs = [Run(one, who, seed) for one in scenarios for who in deciders for seed in range(seeds)]
-        base = _base(trace, cluster, policy, days, layout, (since, until), group_by, columns)
-        _replay_all(base, runs, out, html, as_json, workers, ray)
+        common = _base(trace, cluster, base or [], policy, days, layout, (since, until), group_by, columns)
+        _replay_all(common, runs, out, html, as_json, workers, ray)
 
 
 def sweep_command(
@@ -117,6 +122,7 @@ def sweep_command(
             "--out", metavar="DIR", help="Where finished runs are kept; run again to go on.", show_default=False
         ),
     ],
+    base: BaseOption = None,
     policy: PolicyOption = None,
     days: DaysOption = None,
     html: HtmlOption = None,
@@ -134,8 +140,8 @@ def sweep_command(
         from evenhand_api.whatif.grid import load_grid
 
         runs = load_grid(grid).runs()
-        base = _base(trace, cluster, policy, days, layout, (since, until), group_by, columns)
-        _replay_all(base, runs, out, html, as_json, workers, ray)
+        common = _base(trace, cluster, base or [], policy, days, layout, (since, until), group_by, columns)
+        _replay_all(common, runs, out, html, as_json, workers, ray)
 
 
 def report_command(
@@ -170,6 +176,7 @@ def _scheduler(name: str) -> Scheduler:
 def _base(
     trace: str,
     cluster: str,
+    under: list[str],
     policy: str | None,
     days: float | None,
     layout: Format | None,
@@ -179,7 +186,8 @@ def _base(
 ) -> Base:
     """Read what all runs have in common."""
     from evenhand.replay import WorldRules
-    from evenhand.scenarios import ReplayCase
+    from evenhand.scenarios import ReplayCase, laid_over
+    from evenhand_api.whatif.grid import load_scenario
     from evenhand_api.whatif.runs import Base
 
     on = read_cluster(cluster)
@@ -187,6 +195,11 @@ def _base(
     reading = read_trace(trace, read_options(*period, group_by, columns, on), layout)
     mention_odd(trace, reading)
     case = ReplayCase(reading.trace, on.model_copy(update={"now": reading.trace.t0}), rules, WorldRules())
+    for path in under:
+        try:
+            case = laid_over(case, load_scenario(path))
+        except InvalidInput as invalid:
+            raise (invalid if "#" in invalid.errors[0].pointer else invalid.under(f"{path}#")) from None
     return Base(case, None if days is None else round(days * 86_400))
 
 
