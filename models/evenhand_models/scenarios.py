@@ -31,7 +31,11 @@ from evenhand_models.quantities import (
 
 Days = Annotated[float, Strict(), Field(ge=0, le=36_500, allow_inf_nan=False)]
 """Days since the beginning of the trace."""
-Count = Annotated[int, Strict(), Field(ge=1, le=100_000)]
+Count = Annotated[int, Strict(), Field(ge=1, le=10_000)]
+
+
+Stem = Annotated[Id, Field(max_length=200)]
+"""The beginning of names that a number ends."""
 
 
 class NodeBatch(WireModel):
@@ -121,13 +125,13 @@ class JobOverlay(WireModel):
 class JobStream(WireModel):
     """Jobs that come on top of the trace, at random moments that the seed decides."""
 
-    name: Id = Field(description="Ids are this, a dash and a number.")
+    name: Stem = Field(description="Ids are this, a dash and a number.")
     group: Id = Field(description="Group they belong to.")
-    per_day: Annotated[float, Strict(), Field(gt=0, le=1e6, allow_inf_nan=False)] = Field(
+    per_day: Annotated[float, Strict(), Field(ge=1e-3, le=1e6, allow_inf_nan=False)] = Field(
         description="Jobs a day, on average."
     )
     gpus: GangSize = Field(default=1, description="Size of each gang.")
-    run_s: Annotated[float, Strict(), Field(gt=0, le=1e8, allow_inf_nan=False)] = Field(
+    run_s: Annotated[float, Strict(), Field(ge=1, le=1e8, allow_inf_nan=False)] = Field(
         description="Mean run time in seconds."
     )
     steady: Flag = Field(default=False, description="All run run_s; else run times are exponential around it.")
@@ -145,7 +149,7 @@ class JobStream(WireModel):
 class JobsOverlay(WireModel):
     """Other jobs."""
 
-    arrivals: Annotated[float, Strict(), Field(gt=0, le=100, allow_inf_nan=False)] = Field(
+    arrivals: Annotated[float, Strict(), Field(ge=1e-6, le=100, allow_inf_nan=False)] = Field(
         default=1.0, description="Times as many jobs: 2 doubles them, 0.5 leaves out half, by the seed."
     )
     jitter_s: GpuCount = Field(

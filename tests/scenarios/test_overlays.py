@@ -1,5 +1,7 @@
 """What a scenario lays over a cluster, a tree, a policy and a trace."""
 
+from dataclasses import replace
+
 import pytest
 from scenarios.small import DAY, case, cluster
 
@@ -91,6 +93,20 @@ def test_doubled_arrivals_keep_every_job_and_add_one_like_it() -> None:
         assert abs(copy.submit_s - job.submit_s) <= 3_600
 
 
+def test_copies_and_added_nodes_never_take_a_name_that_is_there() -> None:
+    base = case(jobs=4)
+    twin = replace(base.trace.jobs[0], id=f"{base.trace.jobs[0].id}~2")
+    crowded = replace(base, trace=replace(base.trace, jobs=(*base.trace.jobs, twin)))
+    ids = [job.id for job in over({"jobs": {"arrivals": 3}}, base=crowded).trace.jobs]
+    assert len(ids) == len(set(ids)) == 15
+    long = "x" * 256
+    assert len(over({"cluster": {"add": [{"gpu_type": long, "nodes": 2}]}}).cluster.nodes) == 4
+    assert pointers({"cluster": {"add": [{"gpu_type": "h100", "nodes": 1, "name": long}]}}) == ["/cluster/add/0/name"]
+    assert pointers({"cluster": {"add": [{"gpu_type": "h100", "nodes": 1, "name": "n"}] * 2}}) == [
+        "/cluster/add/1/name"
+    ]
+
+
 @pytest.mark.parametrize("times", [0.5, 1.5])
 def test_a_fraction_of_arrivals_is_drawn_by_the_seed(times: float) -> None:
     base = case(jobs=400)
@@ -141,6 +157,7 @@ def test_what_is_malformed_is_refused_by_pointer() -> None:
         ({"tree": [{"remove": ["nobody"]}]}, "/tree/0/remove/0"),
         ({"tree": [{"groups": [{"id": "lab", "parent": "lab/a"}]}]}, "/tree/0"),
         ({"jobs": {"add": [{"name": "x", "group": "lab/a", "per_day": 9, "run_s": 9}] * 2}}, "/jobs/add/1/name"),
+        ({"jobs": {"add": [{"name": "x", "group": "lab/a", "per_day": 1e6, "run_s": 9}]}}, "/jobs/add/0/per_day"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_cluster_is_refused_by_pointer(document: dict, pointer: str) -> None:

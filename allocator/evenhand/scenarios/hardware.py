@@ -72,7 +72,7 @@ def _period_errors(overlay: ClusterOverlay) -> list[FieldError]:
 
 def _batch(batch: NodeBatch) -> list[Node]:
     width = len(str(batch.nodes))
-    name = batch.name or f"new-{batch.gpu_type}"
+    name = batch.name or f"new-{batch.gpu_type[:200]}"
     return [
         Node(name=f"{name}-{i:0{width}}", gpu_type=batch.gpu_type, gpus=batch.gpus, labels=batch.labels)
         for i in range(1, batch.nodes + 1)

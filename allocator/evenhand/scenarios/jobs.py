@@ -12,6 +12,8 @@ from evenhand_models import FieldError, InvalidInput
 from evenhand_models.scenarios import JobChoice, JobFields, JobsOverlay, JobStream
 from evenhand_models.traces import Trace, TraceJob
 
+MOST_JOBS = 1_000_000
+"""Most jobs an overlay may make."""
 COPY_SPREAD_S = 3_600
 """A copy of a job comes up to so much earlier or later than the job itself."""
 
@@ -22,17 +24,19 @@ def changed_jobs(trace: Trace, overlay: JobsOverlay, seed: int) -> tuple[TraceJo
     Raises
     ------
     InvalidInput
-        If an added job has the id of another; pointers ``/jobs/add/...``.
+        If an added job has the id of another, or there would be too many; pointers ``/jobs/...``.
     """
+    if errors := _too_many(trace, overlay):
+        raise InvalidInput(errors)
     jobs = [job for job in trace.jobs if not any(_fits(job, choice) for choice in overlay.drop)]
     if overlay.arrivals != 1.0:
-        jobs = [copy for job in jobs for copy in _copies(job, overlay.arrivals, seed, trace.end_s)]
+        ids = {job.id for job in trace.jobs}
+        jobs = [copy for job in jobs for copy in _copies(job, overlay.arrivals, seed, trace.end_s, ids)]
     if overlay.jitter_s:
         jobs = [_moved(job, overlay.jitter_s, seed, trace.end_s) for job in jobs]
     for change in overlay.change:
         jobs = [_changed(job, change.set) if _fits(job, change.where) else job for job in jobs]
     taken = {job.id for job in jobs}
-    errors = []
     for i, stream in enumerate(overlay.add):
         added = list(_stream(stream, seed, trace.end_s))
         if clash := sorted(taken & {job.id for job in added}):
@@ -42,6 +46,21 @@ def changed_jobs(trace: Trace, overlay: JobsOverlay, seed: int) -> tuple[TraceJo
     if errors:
         raise InvalidInput(errors)
     return tuple(sorted(jobs, key=lambda job: (job.submit_s, job.id)))
+
+
+def _too_many(trace: Trace, overlay: JobsOverlay) -> list[FieldError]:
+    """Say which parts would make more jobs than a replay could hold."""
+    times = overlay.arrivals * len(trace.jobs)
+    errors = []
+    if times > max(MOST_JOBS, len(trace.jobs)):
+        errors.append(FieldError("/jobs/arrivals", f"there would be {times:,.0f} jobs, more than {MOST_JOBS:,}."))
+    for i, stream in enumerate(overlay.add):
+        days = trace.end_s / DAY_S if stream.until_day is None else min(trace.end_s / DAY_S, stream.until_day)
+        count = stream.per_day * max(0.0, days - stream.from_day)
+        if count > MOST_JOBS:
+            message = f"there would be {count:,.0f} jobs of {stream.name}, more than {MOST_JOBS:,}."
+            errors.append(FieldError(f"/jobs/add/{i}/per_day", message))
+    return errors
 
 
 def _fits(job: TraceJob, choice: JobChoice) -> bool:
@@ -54,14 +73,17 @@ def _fits(job: TraceJob, choice: JobChoice) -> bool:
     )
 
 
-def _copies(job: TraceJob, times: float, seed: int, end_s: int) -> Iterator[TraceJob]:
+def _copies(job: TraceJob, times: float, seed: int, end_s: int, ids: set[str]) -> Iterator[TraceJob]:
     """So many of the job on average: itself if it is still there, and copies near it."""
     rng = Random(f"copies {seed} {job.id}")
     count = int(times) + (rng.random() < times - int(times))
     if count:
         yield job
     for i in range(2, count + 1):
-        yield _moved(replace(job, id=f"{job.id}~{i}", started_s=None), COPY_SPREAD_S, seed, end_s)
+        name = f"{job.id}~{i}"
+        while name in ids:
+            name += "~"
+        yield _moved(replace(job, id=name, started_s=None), COPY_SPREAD_S, seed, end_s)
 
 
 def _moved(job: TraceJob, by_s: int, seed: int, end_s: int) -> TraceJob:

@@ -185,6 +185,8 @@ class House:
             try:
                 message = await loop.run_in_executor(self._threads, _receive, pipe)
             except (EOFError, OSError):
+                if replay.over:
+                    return  # it was taken back
                 log.error("the process of replay %s died", replay.number)
                 replay.become(ReplayState.FAILED, "Its process died, for want of memory perhaps.")
                 return
