@@ -34,7 +34,7 @@ Days = Annotated[float, Strict(), Field(ge=0, le=36_500, allow_inf_nan=False)]
 Count = Annotated[int, Strict(), Field(ge=1, le=10_000)]
 
 
-Stem = Annotated[Id, Field(max_length=200)]
+Stem = Annotated[str, Strict(), Field(min_length=1, max_length=200, pattern=r"^[^\u0000-\u001f\u007f]+$")]
 """The beginning of names that a number ends."""
 
 
