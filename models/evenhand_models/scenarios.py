@@ -45,7 +45,7 @@ class NodeBatch(WireModel):
     nodes: Count = Field(description="How many nodes.")
     gpus: GangSize = Field(default=8, description="GPUs of each.")
     labels: Labels = Field(default_factory=dict, description="Labels of each.")
-    name: Id | None = Field(
+    name: Stem | None = Field(
         default=None, description="Names are this, a dash and a number; left out: new- and the type."
     )
     from_day: Days = Field(default=0.0, description="When they come.")
