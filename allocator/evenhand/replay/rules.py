@@ -69,7 +69,7 @@ class WorldRules:
     restart_cost_s : run time lost by every start after the first (the recorded duration holds the first one's);
         None: the policy's `restart_cost_s`.
     non_resumable : what becomes of preempted jobs that cannot resume.
-    full_round_s : at the latest so many seconds after the last one the engine solves a round in full; 1 or more.
+    full_round_s : at the latest so many seconds after the last one the engine solves a round in full; 0: every round.
     round_s : length of a round of schedulers that work by the clock (Gavel).
     """
 

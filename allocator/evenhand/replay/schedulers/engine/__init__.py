@@ -50,7 +50,8 @@ class Evenhand:
         """The next full round, as long as anybody waits."""
         if not world.lines.count or self._last_full_s is None:
             return None
-        return max(world.now_s + 1, self._last_full_s + world.rules.full_round_s)
+        every = world.rules.full_round_s
+        return max(world.now_s + 1, self._last_full_s + every) if every else None
 
     def _refresh(self, world: World) -> None:
         """Work entitlements out again if somebody came or went, or a minute has passed."""

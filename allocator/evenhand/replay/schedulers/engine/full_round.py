@@ -11,6 +11,7 @@ from evenhand.greedy import greedy, top_up
 from evenhand.outcome import Outcome
 from evenhand.owed_gangs import owed_gangs
 from evenhand.program.formulate import formulate
+from evenhand.program.index import build_index
 from evenhand.program.solve import solve
 from evenhand.replay.world import World
 from evenhand.restore import restore
@@ -94,10 +95,11 @@ def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome, 
     entitled = entitle(snapshot)
     owed = owed_gangs(snapshot, entitled)
     target = fair_target(snapshot, entitled)
-    program, counted = formulate(snapshot, entitled, target, owed)
-    first = greedy(snapshot, entitled, program.index)
+    index = build_index(snapshot, owed)
+    first = greedy(snapshot, entitled, index)
+    program, counted = formulate(snapshot, entitled, target, owed, index)
     solved = solve(program, counted, first, deadline, 0.0)
     outcome = solved.outcome
     if not solved.optimal:
-        outcome = top_up(snapshot, entitled, program.index, restore(snapshot, outcome))
+        outcome = top_up(snapshot, entitled, index, restore(snapshot, outcome))
     return snapshot, outcome, owed
