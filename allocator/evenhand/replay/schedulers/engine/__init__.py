@@ -65,7 +65,9 @@ class Evenhand:
         self._last_full_s = world.now_s
         world.full_rounds += 1
         state = state_of(world, world.t0)
-        snapshot, outcome, owed = full_round(state, world.policy)
+        limit_s = min(world.policy.time_limit_s, world.rules.full_round_limit_s)
+        policy = world.policy.model_copy(update={"time_limit_s": limit_s})
+        snapshot, outcome, owed = full_round(state, policy)
         number = {world.facts.ids[j]: j for j in [*world.lines.jobs(), *world.runs]}
         carry_out(world, snapshot, outcome, number)
         self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
