@@ -1,6 +1,6 @@
 """What the incremental path costs: a week with full rounds every 15 minutes against every round in full.
 
-python -m benchmarks.replay.incremental --gpus 128 --days 7
+python benchmarks/replay/incremental.py --gpus 128 --days 7
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import statistics
 import time
 from dataclasses import replace
 
-from benchmarks.replay.synthetic import synthetic
+from synthetic import synthetic
+
 from evenhand import Policy
 from evenhand.replay import ReplayMetrics, Scheduler, WorldRules, measure, replay
 from evenhand.replay.schedulers.decider import Happened
@@ -76,13 +77,13 @@ def main() -> None:
         for kind, times in (("full", decider.full_ms), ("quick", decider.quick_ms)):
             line[f"{kind}_median_ms"] = round(statistics.median(times), 2) if times else None
         line["peak_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-        print(json.dumps(line), flush=True)  # noqa: T201
+        print(json.dumps(line), flush=True)
     for who in Scheduler if args.comparators else ():
         if who is not Scheduler.EVENHAND:
             began = time.process_time()
             metrics = measure(replay(trace, cluster, policy, who))
             took = time.process_time() - began
-            print(json.dumps({"way": who.value, "cpu_s": round(took, 1), **figures(metrics)}), flush=True)  # noqa: T201
+            print(json.dumps({"way": who.value, "cpu_s": round(took, 1), **figures(metrics)}), flush=True)
 
 
 if __name__ == "__main__":

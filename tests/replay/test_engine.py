@@ -11,7 +11,7 @@ from instances import instance
 
 from evenhand import Policy, allocate, audit
 from evenhand.outcome import Move
-from evenhand.replay import Scheduler, StayEnd, measure, replay
+from evenhand.replay import Scheduler, StayEnd, WorldRules, measure, replay
 from evenhand.replay.schedulers.decider import Happened
 from evenhand.replay.schedulers.engine import Evenhand
 from evenhand.replay.schedulers.engine import full_round as engine_round
@@ -72,6 +72,28 @@ def test_nobody_is_stopped_inside_a_contract_and_unallocated_work_stops_nobody(s
     for second in sorted(set(stays.end_s[stopped & stays.charged].tolist())):
         arrived = stays.charged & (stays.start_s == second)
         assert arrived.any()  # who was stopped for: somebody budgeted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_between_full_rounds_nobody_is_stopped_who_is_not_in_the_way(seed: int) -> None:
+    stopped: list[tuple[tuple[tuple[int, int], ...], int]] = []
+
+    class Watches(Evenhand):
+        def decide(self, world: World, happened: Happened) -> None:
+            before, full = dict(world.runs), world.full_rounds
+            super().decide(world, happened)
+            if world.full_rounds > full:
+                return
+            for j, was in before.items():
+                if world.runs.get(j) is not was:
+                    assert any(world.ground.free[n] < g for n, g in was.places)
+                    assert world.now_s >= was.protected_until_s
+                    stopped.append((was.places, world.now_s))
+
+    what = random_trace(100 + seed, jobs=80)
+    where = cluster(nodes=4, groups={"A": 2, "B": 1, "C": 1})
+    replay(what, where, Policy(), Watches(), rules=WorldRules(full_round_s=3_600, full_round_limit_s=0.1))
+    assert len(stopped) > 3
 
 
 def test_a_contract_is_kept_to_the_second_and_then_the_starved_group_starts() -> None:
