@@ -11,7 +11,7 @@ from instances import instance
 
 from evenhand import Policy, allocate, audit
 from evenhand.outcome import Move
-from evenhand.replay import Scheduler, StayEnd, measure, replay
+from evenhand.replay import Scheduler, StayEnd, WorldRules, measure, replay
 from evenhand.replay.schedulers.decider import Happened
 from evenhand.replay.schedulers.engine import Evenhand
 from evenhand.replay.schedulers.engine import full_round as engine_round
@@ -72,6 +72,28 @@ def test_nobody_is_stopped_inside_a_contract_and_unallocated_work_stops_nobody(s
     for second in sorted(set(stays.end_s[stopped & stays.charged].tolist())):
         arrived = stays.charged & (stays.start_s == second)
         assert arrived.any()  # who was stopped for: somebody budgeted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_between_full_rounds_nobody_is_stopped_who_is_not_in_the_way(seed: int) -> None:
+    stopped: list[tuple[tuple[tuple[int, int], ...], int]] = []
+
+    class Watches(Evenhand):
+        def decide(self, world: World, happened: Happened) -> None:
+            before, full = dict(world.runs), world.full_rounds
+            super().decide(world, happened)
+            if world.full_rounds > full:
+                return
+            for j, was in before.items():
+                if world.runs.get(j) is not was:
+                    assert any(world.ground.free[n] < g for n, g in was.places)
+                    assert world.now_s >= was.protected_until_s
+                    stopped.append((was.places, world.now_s))
+
+    what = random_trace(100 + seed, jobs=80)
+    where = cluster(nodes=4, groups={"A": 2, "B": 1, "C": 1})
+    replay(what, where, Policy(), Watches(), rules=WorldRules(full_round_s=3_600, full_round_limit_s=0.1))
+    assert len(stopped) > 3
 
 
 def test_a_contract_is_kept_to_the_second_and_then_the_starved_group_starts() -> None:
@@ -152,3 +174,36 @@ def test_time_goes_on_from_the_beginning_of_the_trace() -> None:
 
     replay(trace(job("a", "A", 1, 77, 5)), cluster(), scheduler=Looks())
     assert seen == [T0 + timedelta(seconds=77), T0 + timedelta(seconds=82)]
+
+
+def test_jobs_that_could_not_start_anyway_change_no_decision() -> None:
+    """Of many waiting jobs alike only so many are told to a round; all of them are here held against that."""
+    few = [job(f"a{i:03}", "A", 4, i, 9 * HOUR, min_runtime_s=60) for i in range(40)]
+    others = [job(f"b{i:03}", "B", 2, i, 9 * HOUR, min_runtime_s=60, priority=i % 2) for i in range(60)]
+    seen: list[tuple[int, int]] = []
+
+    class Both(Evenhand):
+        def decide(self, world: World, happened: Happened) -> None:
+            if world.now_s == 200:
+                told = state_of(world, T0)
+                kept = world.types
+                world.types = (*kept, kept[0])  # with two types all are told
+                whole = state_of(world, T0).model_copy(update={"gpu_types": kept})
+                world.types = kept
+                seen.append((len(told.jobs), len(whole.jobs)))
+                starts_of = []
+                for state in (told, whole):
+                    snapshot, outcome, owed = engine_round(state, Policy(time_limit_s=20))
+                    named = {snapshot.jobs[at].id: (d.move, d.gpus) for at, d in outcome.decisions.items() if d.places}
+                    starts_of.append((named, [snapshot.jobs[at].id for at in owed]))
+                assert starts_of[0] == starts_of[1]
+            super().decide(world, happened)
+
+        def wakes_at(self, world: World) -> int | None:
+            return 200 if world.now_s < 200 else super().wakes_at(world)
+
+    what = trace(job("x", "A", 16, 0, 190, min_runtime_s=60), *few, *others, end_s=400)
+    replay(what, cluster(groups={"A": 1, "B": 2}), Policy(time_limit_s=0.5), Both())
+    assert len(seen) == 1
+    assert seen[0][0] < 40
+    assert seen[0][1] == 100

@@ -69,7 +69,8 @@ class WorldRules:
     restart_cost_s : run time lost by every start after the first (the recorded duration holds the first one's);
         None: the policy's `restart_cost_s`.
     non_resumable : what becomes of preempted jobs that cannot resume.
-    full_round_s : at the latest so many seconds after the last one the engine solves a round in full; 1 or more.
+    full_round_s : at the latest so many seconds after the last one the engine solves a round in full; 0: every round.
+    full_round_limit_s : work granted to a full round, as `time_limit_s`; a policy that grants less gets less.
     round_s : length of a round of schedulers that work by the clock (Gavel).
     """
 
@@ -78,4 +79,5 @@ class WorldRules:
     restart_cost_s: int | None = None
     non_resumable: NonResumable = NonResumable.START_OVER
     full_round_s: int = 900
+    full_round_limit_s: float = 0.5
     round_s: int = 360

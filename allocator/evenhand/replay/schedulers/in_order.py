@@ -31,10 +31,13 @@ def start_in_order(
     Returns
     -------
     int or None
-        The first that was allowed and did not fit.
+        The first that was allowed and did not fit, if any GPU was free at all.
     """
+    if not any(world.ground.idle):
+        return None
     lines = world.lines.by_shape
-    heads = {(shape, owner): line[0] for shape, by_owner in lines.items() for owner, line in by_owner.items()}
+    fit = [s for s in lines if strictly or _may_fit(world, s)]
+    heads = {(shape, owner): line[0] for shape in fit for owner, line in lines[shape].items()}
     keys = {at: key(rank[2], at[1]) for at, rank in heads.items()}
     blocked: int | None = None
     while keys:
@@ -59,6 +62,11 @@ def start_in_order(
             del heads[at], keys[at]
         keys.update({o: key(heads[o][2], o[1]) for o in keys if o[1][0] == at[1][0]})
     return blocked
+
+
+def _may_fit(world: World, shape: int) -> bool:
+    what = world.facts.shapes[shape]
+    return any(world.ground.idle[t] >= what.gpus for t in what.types)
 
 
 def make_way(world: World, job: int, victims: Iterable[int]) -> bool:

@@ -50,7 +50,8 @@ class Evenhand:
         """The next full round, as long as anybody waits."""
         if not world.lines.count or self._last_full_s is None:
             return None
-        return max(world.now_s + 1, self._last_full_s + world.rules.full_round_s)
+        every = world.rules.full_round_s
+        return max(world.now_s + 1, self._last_full_s + every) if every else None
 
     def _refresh(self, world: World) -> None:
         """Work entitlements out again if somebody came or went, or a minute has passed."""
@@ -64,7 +65,9 @@ class Evenhand:
         self._last_full_s = world.now_s
         world.full_rounds += 1
         state = state_of(world, world.t0)
-        snapshot, outcome, owed = full_round(state, world.policy)
+        limit_s = min(world.policy.time_limit_s, world.rules.full_round_limit_s)
+        policy = world.policy.model_copy(update={"time_limit_s": limit_s})
+        snapshot, outcome, owed = full_round(state, policy)
         number = {world.facts.ids[j]: j for j in [*world.lines.jobs(), *world.runs]}
         carry_out(world, snapshot, outcome, number)
         self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)

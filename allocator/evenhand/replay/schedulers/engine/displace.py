@@ -40,7 +40,7 @@ class Displacer:
         shape = w.facts.shapes[w.facts.shape[job]]
         for gpu_type in shape.types:
             room = self._room(job, gpu_type, nodes)
-            if room is not None and self._worth_it(job, gpu_type, room):
+            if room is not None and self._worth_it(job, gpu_type, room := self._needed(room)):
                 for v in room.victims:
                     w.stop(v)
                     self._price.pop(v, None)
@@ -153,6 +153,23 @@ class Displacer:
             parts.append((n, part))
             left -= part
         return Room(price, tuple(p for p in parts if p[1]), tuple(victims))
+
+    def _needed(self, room: Room) -> Room:
+        """The same without victims that are not in the way (rule R1), the dearest spared first."""
+        w = self._w
+        lack = {n: g - w.ground.free[n] for n, g in room.places}
+        here = {v: [(n, g) for n, g in w.runs[v].places if n in lack] for v in room.victims}
+        for parts in here.values():
+            for n, g in parts:
+                lack[n] -= g
+        victims = []
+        for v in sorted(room.victims, key=lambda v: (-self._cost(v), v)):
+            if all(lack[n] + g <= 0 for n, g in here[v]):
+                for n, g in here[v]:
+                    lack[n] += g
+            else:
+                victims.append(v)
+        return Room(room.price, room.places, tuple(sorted(victims)))
 
     def _worth_it(self, job: int, gpu_type: int, room: Room) -> bool:
         """Whether what is owed and won outweighs what is lost (O2 to O7), counted for all together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 
 from evenhand.deadline import Deadline
@@ -11,6 +12,7 @@ from evenhand.greedy import greedy, top_up
 from evenhand.outcome import Outcome
 from evenhand.owed_gangs import owed_gangs
 from evenhand.program.formulate import formulate
+from evenhand.program.index import build_index
 from evenhand.program.solve import solve
 from evenhand.replay.world import World
 from evenhand.restore import restore
@@ -36,7 +38,7 @@ def state_of(world: World, t0: datetime) -> ClusterState:
     """Write the world as the state that `allocate` takes; it holds nothing that is not declared."""
     now = t0 + timedelta(seconds=world.now_s)
     usage = world.window.gpu_hours(world.now_s).tolist()
-    jobs = [_waiting(world, t0, j) for j in world.lines.jobs()] + [_running(world, t0, j) for j in world.runs]
+    jobs = [_waiting(world, t0, j) for j in _who_may_start(world)] + [_running(world, t0, j) for j in world.runs]
     return ClusterState.model_construct(
         now=now,
         gpu_types=world.types,
@@ -47,6 +49,31 @@ def state_of(world: World, t0: datetime) -> ClusterState:
         ),
         jobs=tuple(jobs),
     )
+
+
+def _who_may_start(world: World) -> list[int]:
+    """Waiting jobs that a round could start, or that change what is owed.
+
+    Of jobs alike in group, kind, shape and priority the eldest are enough, as many as the cluster could hold and one
+    more: the others start after them, and demand is cut to capacity (D1). With several types all are told, because
+    the mix of speedups in a group counts (T).
+    """
+    if len(world.types) > 1:
+        return world.lines.jobs()
+    there = sum(n.gpus for n in world.ground.nodes)
+    found: list[int] = []
+    for shape, lines in world.lines.by_shape.items():
+        most = there // world.facts.shapes[shape].gpus + 1
+        for line in lines.values():
+            if len(line) <= most:
+                found.extend(rank[2] for rank in line)
+                continue
+            told: Counter[int] = Counter()
+            for priority, _, job in line:
+                told[priority] += 1
+                if told[priority] <= most:
+                    found.append(job)
+    return sorted(found)
 
 
 def _waiting(world: World, t0: datetime, job: int) -> Job:
@@ -94,10 +121,11 @@ def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome, 
     entitled = entitle(snapshot)
     owed = owed_gangs(snapshot, entitled)
     target = fair_target(snapshot, entitled)
-    program, counted = formulate(snapshot, entitled, target, owed)
-    first = greedy(snapshot, entitled, program.index)
+    index = build_index(snapshot, owed)
+    first = greedy(snapshot, entitled, index)
+    program, counted = formulate(snapshot, entitled, target, owed, index)
     solved = solve(program, counted, first, deadline, 0.0)
     outcome = solved.outcome
     if not solved.optimal:
-        outcome = top_up(snapshot, entitled, program.index, restore(snapshot, outcome))
+        outcome = top_up(snapshot, entitled, index, restore(snapshot, outcome))
     return snapshot, outcome, owed
