@@ -12,9 +12,12 @@ from evenhand_api.commands.audit import audit_command
 from evenhand_api.commands.audit_speedups import audit_speedups_command
 from evenhand_api.commands.export import export_command
 from evenhand_api.commands.fairness import fairness_command
+from evenhand_api.commands.replay import replay_command, report_command, sweep_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.terminal import EXIT_CODES
+from evenhand_api.commands.trace import trace_app
+from evenhand_api.commands.whatif import whatif_command
 
 app = typer.Typer(
     name="evenhand",
@@ -32,6 +35,11 @@ app.command("audit-speedups")(audit_speedups_command)
 app.command("export")(export_command)
 app.command("fairness")(fairness_command)
 app.command("schema")(schema_command)
+app.command("whatif")(whatif_command)
+app.command("replay")(replay_command)
+app.command("sweep")(sweep_command)
+app.command("report")(report_command)
+app.add_typer(trace_app)
 
 
 def _print_version(wanted: bool) -> None:

@@ -42,6 +42,15 @@ class Settings(BaseModel):
         description="Seconds a round may take beyond max_time_limit_s, reading and writing included, before "
         "its process is ended and the request answered 500.",
     )
+    max_replays: Annotated[int, Field(ge=1, le=64)] = Field(
+        default=1, description="Replays that run at the same time, each in a process of its own."
+    )
+    max_waiting_replays: Annotated[int, Field(ge=0, le=1_000)] = Field(
+        default=8, description="Replays that may wait for their turn; more are answered 503."
+    )
+    keep_replays: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=32, description="Finished replays whose results are remembered."
+    )
 
     @property
     def max_body_bytes(self) -> int:

@@ -37,7 +37,7 @@ def parse_request(body: bytes) -> AllocateRequest:
     InvalidInput
         If anything is wrong with it; pointers are relative to the body.
     """
-    return read(body, AllocateRequest, _request_errors)
+    return read_model(body, AllocateRequest, request_errors)
 
 
 def parse_document(body: bytes) -> AllocateRequest:
@@ -54,7 +54,7 @@ def parse_document(body: bytes) -> AllocateRequest:
             return AllocateRequest(state=validated(document, ClusterState, _bare_errors))
         except InvalidInput:  # the default cap on contracts, which only a request looks at
             raise InvalidInput(_bare_errors(document)) from None
-    return validated(document, AllocateRequest, _request_errors)
+    return validated(document, AllocateRequest, request_errors)
 
 
 def parse_state(body: bytes) -> ClusterState:
@@ -76,7 +76,7 @@ def parse_policy(body: bytes) -> Policy:
     InvalidInput
         If anything is wrong with it.
     """
-    return read(body, Policy, lambda document: field_errors(document, Policy))
+    return read_model(body, Policy, lambda document: field_errors(document, Policy))
 
 
 def parse_plan(body: bytes) -> Plan:
@@ -87,7 +87,7 @@ def parse_plan(body: bytes) -> Plan:
     InvalidInput
         If anything is wrong with it.
     """
-    return read(body, Plan, lambda document: field_errors(document, Plan))
+    return read_model(body, Plan, lambda document: field_errors(document, Plan))
 
 
 class _Refused(ValueError):
@@ -142,8 +142,14 @@ def read_json(body: bytes) -> object:
     raise InvalidInput([FieldError("", _printable(message))])
 
 
-def read(body: bytes, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
-    """Read a document, or raise all that `errors` says about it."""
+def read_model(body: bytes, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
+    """Read one model from strict JSON; if it is refused, `errors` says all that is wrong with the document.
+
+    Raises
+    ------
+    InvalidInput
+        If it is no JSON or refused.
+    """
     return validated(read_json(body), model, errors)
 
 
@@ -156,9 +162,9 @@ def validated(document: object, model: type[M], errors: Callable[[object], Itera
         raise InvalidInput(dict.fromkeys(errors(document))) from None
 
 
-def _request_errors(document: object) -> list[FieldError]:
-    """Say all that is wrong with a request."""
-    errors = field_errors(document, AllocateRequest)
+def request_errors(document: object, model: type[BaseModel] = AllocateRequest) -> list[FieldError]:
+    """Say all that is wrong with a request, or with a model that has the fields of one."""
+    errors = field_errors(document, model)
     if not isinstance(document, dict):
         return errors
     policy = salvaged(document.get("policy") or {}, Policy)

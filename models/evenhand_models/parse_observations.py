@@ -17,7 +17,7 @@ from evenhand_models.observations import (
     SpeedupAuditRequest,
     speedup_request_errors,
 )
-from evenhand_models.parse import cross_errors, field_errors, read, read_json, salvaged, validated
+from evenhand_models.parse import cross_errors, field_errors, read_json, read_model, salvaged, validated
 from evenhand_models.policy import Policy
 from evenhand_models.speedup_policy import SpeedupPolicy
 
@@ -34,7 +34,7 @@ def parse_speedup_audit(body: bytes) -> SpeedupAuditRequest:
     InvalidInput
         If anything is wrong with it; pointers are relative to the body.
     """
-    return read(body, SpeedupAuditRequest, _request_errors)
+    return read_model(body, SpeedupAuditRequest, _request_errors)
 
 
 def parse_observations(body: bytes) -> ObservedWork:

@@ -9,12 +9,14 @@ from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from evenhand_models.comparison import ObjectiveComparison
 from evenhand_models.observations import ObservedWork, SpeedupAuditRequest
 from evenhand_models.plan import Plan
+from evenhand_models.replays import ReplayOutcome, ReplayRequest, ReplayStatus
 from evenhand_models.request import AllocateRequest
 from evenhand_models.speedup_report import SpeedupReport
+from evenhand_models.whatif import WhatIfStart, WhatIfStartRequest
 
-ASKED = (AllocateRequest, SpeedupAuditRequest, ObservedWork)
+ASKED = (AllocateRequest, SpeedupAuditRequest, ObservedWork, WhatIfStartRequest, ReplayRequest)
 """What may come in."""
-ANSWERED = (Plan, SpeedupReport, ObjectiveComparison)
+ANSWERED = (Plan, SpeedupReport, ObjectiveComparison, WhatIfStart, ReplayStatus, ReplayOutcome)
 """What goes out."""
 
 

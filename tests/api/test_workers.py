@@ -117,3 +117,11 @@ def test_a_service_that_was_ended_can_be_started_again() -> None:
     for _ in range(2):
         with TestClient(app, raise_server_exceptions=False) as client:
             assert client.post("/v1/allocate", content=b"{}", headers=JSON).status_code == 200
+
+
+def test_a_service_that_was_stopped_serves_again_when_it_is_started_again() -> None:
+    app = create_app(Settings(max_concurrent=1), obey)
+    for echo in ("first life", "second life"):
+        with TestClient(app, raise_server_exceptions=False) as client:
+            answer = client.post("/v1/allocate", content=json.dumps({"echo": echo}).encode(), headers=JSON)
+            assert answer.json()["echo"] == echo

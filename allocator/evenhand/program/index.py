@@ -66,6 +66,8 @@ def build_index(snapshot: Snapshot, owed: tuple[int, ...]) -> Index:
     """Group the live jobs into units and list where they could go."""
     live = [int(j) for j in np.flatnonzero(snapshot.live)]
     asks = {j: ask_of(snapshot, j) for j in live}
+    if all(node.available_until_at is None for node in snapshot.nodes):  # how long a job stays tells nothing apart
+        asks = {j: Ask(ask.where, 0) for j, ask in asks.items()}
     pools = Pools(snapshot, list(asks.values()))
     pending = _pending_units(snapshot, [j for j in live if snapshot.pending[j]], asks, frozenset(owed))
     running = tuple(Unit((j,), asks[j]) for j in live if snapshot.running[j])
@@ -107,9 +109,13 @@ def parts_of(snapshot: Snapshot, job: int) -> list[int]:
 
 def _pending_units(snapshot: Snapshot, jobs: list[int], asks: dict[int, Ask], owed: frozenset[int]) -> tuple[Unit, ...]:
     lines: dict[object, list[int]] = defaultdict(list)
+    spread: dict[object, bool] = {}
     for j in jobs:
         job = snapshot.jobs[j]
-        alone = j if j in owed or elastic(snapshot, j) or _spread(snapshot, j) else None
+        kind = (asks[j].where, job.gpus, job.worker_gpus, job.gpus_per_node, snapshot.fits[j].tobytes())
+        if kind not in spread:
+            spread[kind] = _spread(snapshot, j)
+        alone = j if j in owed or elastic(snapshot, j) or spread[kind] else None
         key = (
             int(snapshot.group[j]), bool(snapshot.budgeted[j]), asks[j], job.gpus, job.worker_gpus,
             job.gpus_per_node, snapshot.speed_milli[j].tobytes(), int(snapshot.level_rank[j]),

@@ -16,8 +16,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from evenhand_api import __version__
 from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
+from evenhand_api.rest.forecasts import add_forecast_route
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem
+from evenhand_api.rest.replays import House, add_replay_routes
 from evenhand_api.rest.rounds import TINY, answer_allocate, answer_fairness
 from evenhand_api.rest.speedups import answer_audit_speedups
 from evenhand_api.rest.workers import Work, Workers
@@ -48,13 +50,16 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
     """
     settings = settings or Settings()
     workers = Workers(settings, work, TINY)
+    house = House(settings.max_replays, settings.max_waiting_replays, settings.keep_replays)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         workers.start()
+        house.start()
         try:
             yield
         finally:
+            await house.close()
             await workers.close()
 
     app = Service(
@@ -66,6 +71,8 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
         redirect_slashes=False,
     )
     _add_routes(app, settings, workers)
+    add_forecast_route(app, settings, workers)
+    add_replay_routes(app, settings, workers, house)
     _add_error_handlers(app)
     return app
 

@@ -6,7 +6,9 @@ import json
 from typing import Any, cast
 
 from evenhand_api import __version__
+from evenhand_api.rest import forecasts
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
+from evenhand_api.rest.replays.openapi import replay_paths
 from evenhand_api.rest.rounds import TINY
 from evenhand_api.rest.speedups import EXAMPLE
 from evenhand_models import json_schema
@@ -100,9 +102,11 @@ def openapi_document() -> Node:
             "/v1/allocate": {"post": _allocate()},
             "/v1/audit/speedups": {"post": _audit_speedups()},
             "/v1/fairness": {"post": _fairness()},
+            forecasts.PATH: {"post": _whatif_start()},
             "/healthz": {"get": _healthz()},
             "/readyz": {"get": _readyz()},
-        },
+        }
+        | replay_paths(_reply, _problems),
         "components": {
             "schemas": models
             | {
@@ -192,6 +196,27 @@ def _audit_speedups() -> Node:
             },
         },
         "responses": {"200": _reply("What was found.", "SpeedupReport")} | _problems(kinds),
+    }
+
+
+def _whatif_start() -> Node:
+    return {
+        "operationId": "whatifStart",
+        "summary": "Would a job start if it came now",
+        "description": "Takes a state, if wanted a policy, and jobs that do not exist; answers whether they would start "
+        "now, from when and by when otherwise, and who would go. A forecast, no reservation: nothing is held, "
+        "nothing is kept, and the state is as it was.",
+        "requestBody": {
+            "required": True,
+            "description": "The state, the policy to decide by, and the jobs to add.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/WhatIfStartRequest"},
+                    "examples": {"one_more_job": {"value": forecasts.example()}},
+                }
+            },
+        },
+        "responses": {"200": _reply("The forecast.", "WhatIfStart")} | _problems(list(forecasts.KINDS)),
     }
 
 

@@ -46,6 +46,12 @@ class Kind(Enum):
         "The request contradicts the contract",
         "Fields are malformed or contradict each other; errors lists all of them with JSON pointers.",
     )
+    NOT_FINISHED = (
+        409,
+        "not-finished",
+        "Not finished",
+        "The replay has no result: it runs, waits, failed or was cancelled.",
+    )
     HTTP = (400, "bad-request", "The request cannot be served", "The request is no proper HTTP.")
     INTERNAL = (500, "internal", "The service failed", "A defect of the service; the log has the details.")
     OVER_CAPACITY = (

@@ -36,12 +36,15 @@ class Workers:
         self._settings = settings
         self._work = work
         self._first = first
+        self._recent_s = 1.0
+        self._open()
+
+    def _open(self) -> None:
         self._free: asyncio.Queue[_Slot] = asyncio.Queue()
-        self._threads = ThreadPoolExecutor(settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
+        self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
         self._slots: set[_Slot] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_house = 0
-        self._recent_s = 1.0
         self._complaint = "No process has solved its first round yet."
         self._closed = False
 
@@ -58,8 +61,7 @@ class Workers:
     def start(self) -> None:
         """Start all processes, after a close too; each becomes free once it has solved its first round."""
         if self._closed:
-            self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
-            self._free, self._closed, self._in_house = asyncio.Queue(), False, 0
+            self._open()
         for _ in range(self._settings.max_concurrent):
             self._add_slot()
 
@@ -75,7 +77,7 @@ class Workers:
         self._threads.shutdown(wait=False)
 
     async def answer(self, body: bytes, work: Work | None = None) -> Answer:
-        """Solve a request in the next free process.
+        """Solve a request in the next free process, by `work` if given.
 
         Parameters
         ----------
@@ -105,7 +107,7 @@ class Workers:
         try:
             slot = await self._free.get()
             began = time.monotonic()
-            answer = await self._ask(slot, body, work, self._settings.give_up_after_s)
+            answer = await self._ask(slot, work, body, self._settings.give_up_after_s)
             if answer is None:
                 log.error("a process died or overran with a request of %d bytes; it is replaced", len(body))
                 self._drop(slot)
@@ -116,8 +118,8 @@ class Workers:
         finally:
             self._in_house -= 1
 
-    async def _ask(self, slot: _Slot, body: bytes, work: Work, within_s: float) -> Answer | None:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, slot.ask, body, work, within_s)
+    async def _ask(self, slot: _Slot, work: Work, body: bytes, within_s: float) -> Answer | None:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, slot.ask, work, body, within_s)
 
     def _drop(self, slot: _Slot) -> None:
         slot.end()
@@ -134,7 +136,7 @@ class Workers:
 
     async def _warm(self, slot: _Slot) -> None:
         """Let a new process import the solver and solve its first round, then hand it out."""
-        answer = await self._ask(slot, self._first, self._work, FIRST_ROUND_S)
+        answer = await self._ask(slot, self._work, self._first, FIRST_ROUND_S)
         if answer is not None and answer.status == 200:
             slot.ready = True
         else:
@@ -161,11 +163,10 @@ class _Slot:
         self._process.start()
         far_end.close()  # the process holds the only other end: if it dies, reading ends
 
-    def ask(self, body: bytes, work: Work, within_s: float) -> Answer | None:
+    def ask(self, work: Work, body: bytes, within_s: float) -> Answer | None:
         """Send a body and what to do with it, and wait for the answer; None if the process died or took too long. Blocks."""
         try:
-            self._pipe.send(work)
-            self._pipe.send_bytes(body)
+            self._pipe.send((work, body))
             if self._pipe.poll(within_s):
                 answer: Answer = self._pipe.recv()
                 return answer
@@ -185,8 +186,7 @@ def _live(pipe: Connection, max_time_limit_s: float) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     while True:
         try:
-            work: Work = pipe.recv()
-            body = pipe.recv_bytes()
+            work, body = pipe.recv()
             pipe.send(work(body, max_time_limit_s))
         except (EOFError, OSError):
             return

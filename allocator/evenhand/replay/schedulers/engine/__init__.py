@@ -1,0 +1,93 @@
+"""The production engine in a replay: full rounds at most so far apart, and an incremental path between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evenhand.outcome import ARRIVALS, Move, Outcome
+from evenhand.replay.rules import StayEnd
+from evenhand.replay.schedulers.decider import Happened
+from evenhand.replay.schedulers.engine.full_round import full_round, state_of
+from evenhand.replay.schedulers.engine.incremental import Incremental
+from evenhand.replay.schedulers.engine.owed import FRESH_S, Owed, owed_now
+from evenhand.replay.schedulers.engine.worth import Worth
+from evenhand.replay.world import World
+from evenhand.snapshot import Snapshot
+
+
+class Evenhand:
+    """Decides as `allocate` does.
+
+    A full round is solved when nodes or groups change, and when `full_round_s` have passed since the last one; between
+    them events are answered by the incremental path under entitlements that are never older than a minute.
+    """
+
+    keeps_hit = True
+    minds_protection = True
+    saves_at_stop = False
+
+    def __init__(self) -> None:
+        self._last_full_s: int | None = None
+        self._facts: object = None
+        self._owed: Owed | None = None
+
+    def decide(self, world: World, happened: Happened) -> None:
+        """Answer what happened, in full if it is time to."""
+        every = world.rules.full_round_s
+        due = self._last_full_s is None or world.now_s >= self._last_full_s + every
+        if self._facts is not world.facts or happened.ground_changed:
+            self._facts = world.facts
+            self._worth = Worth(world)
+            self._incremental = Incremental(world, self._worth)
+            due = True
+        if due and (world.lines.count or world.hit):
+            self._full(world)
+        else:
+            self._refresh(world)
+            self._incremental.decide(happened)
+
+    def wakes_at(self, world: World) -> int | None:
+        """The next full round, as long as anybody waits."""
+        if not world.lines.count or self._last_full_s is None:
+            return None
+        every = world.rules.full_round_s
+        return max(world.now_s + 1, self._last_full_s + every) if every else None
+
+    def _refresh(self, world: World) -> None:
+        """Work entitlements out again if somebody came or went, or a minute has passed."""
+        stale = self._owed is None or world.now_s >= self._owed.at_s + FRESH_S
+        if stale or world.wanted_changed:
+            self._owed = owed_now(world)
+            self._worth.use(self._owed)
+            world.wanted_changed = False
+
+    def _full(self, world: World) -> None:
+        self._last_full_s = world.now_s
+        world.full_rounds += 1
+        state = state_of(world, world.t0)
+        limit_s = min(world.policy.time_limit_s, world.rules.full_round_limit_s)
+        policy = world.policy.model_copy(update={"time_limit_s": limit_s})
+        snapshot, outcome, owed = full_round(state, policy)
+        number = {world.facts.ids[j]: j for j in [*world.lines.jobs(), *world.runs]}
+        carry_out(world, snapshot, outcome, number)
+        self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
+        self._refresh(world)
+
+
+def carry_out(world: World, snapshot: Snapshot, outcome: Outcome, number: Mapping[str, int]) -> None:
+    """Do what a round has decided: first everybody who leaves, then everybody who comes."""
+    coming = []
+    for at, decision in sorted(outcome.decisions.items()):
+        job = number[snapshot.jobs[at].id]
+        if decision.move is Move.PREEMPT:
+            world.stop(job, StayEnd.NODE_LOST if job in world.hit else StayEnd.PREEMPTED)
+        elif decision.move in ARRIVALS:
+            places = tuple(sorted((world.ground.index[snapshot.nodes[n].name], gpus) for n, gpus in decision.places))
+            coming.append((job, decision.gpu_type, places))
+            if decision.move is not Move.START:
+                world.stop(job, StayEnd.NODE_LOST if job in world.hit else StayEnd.MIGRATED)
+    for job, gpu_type, places in coming:
+        world.start(job, gpu_type, places)
+
+
+__all__ = ["Evenhand", "carry_out"]

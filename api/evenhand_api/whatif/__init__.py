@@ -1,0 +1,1 @@
+"""Many replays: scenarios times schedulers times seeds, in processes or on a Ray cluster, kept as they finish."""

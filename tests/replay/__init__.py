@@ -1,0 +1,1 @@
+"""Replays of traces small enough to follow by hand."""
