@@ -29,7 +29,7 @@ h2,ub,vcB,0,4,1,COMPLETED,2020-04-01 00:00:11,2020-04-01 00:00:21,2020-04-01 00:
 h3,ub,vcB,1,4,1,TIMEOUT,2020-04-01 00:00:12,2020-04-01 00:00:22,2020-04-01 00:01:22,60,10
 """
 ALIBABA = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
-pod-1,1000,1024,8,1000,G9|T9,LS,Succeeded,100,3800,200
+pod-1,1000,1024,8,1000,GPU9|TPU9,LS,Succeeded,100,3800,200
 pod-2,1000,1024,1,250,,BE,Failed,50,170,110
 pod-3,1000,1024,1,1000,,BE,Pending,60,190,
 pod-4,1000,1024,0,0,,BE,Running,60,190,70

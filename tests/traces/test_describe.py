@@ -14,10 +14,10 @@ from evenhand_models import InvalidInput
 
 BUDGET = {
     "programs": [
-        {"id": "P1", "budget_gpu_h": 600, "projects": [
-            {"id": "T1", "budget_gpu_h": 400, "researchers": [{"id": "u1", "budget_gpu_h": 400}]},
-            {"id": "T2", "budget_gpu_h": 200, "researchers": []}]},
-        {"id": "P2", "budget_gpu_h": 300, "projects": []},
+        {"id": "p1", "budget_gpu_h": 600, "projects": [
+            {"id": "t1", "budget_gpu_h": 400, "researchers": [{"id": "u1", "budget_gpu_h": 400}]},
+            {"id": "t2", "budget_gpu_h": 200, "researchers": []}]},
+        {"id": "p2", "budget_gpu_h": 300, "projects": []},
     ]
 }  # fmt: skip
 
@@ -49,19 +49,19 @@ def test_a_built_cluster_has_the_gpus_asked_for_in_nodes_of_a_size() -> None:
         ("a100-1", 8), ("h100-1", 8), ("h100-2", 8), ("h100-3", 4),
     ]  # fmt: skip
     assert [(g.id, g.parent, g.share) for g in cluster.groups] == [
-        ("P1", None, 600.0), ("T1", "P1", 400.0), ("T2", "P1", 200.0), ("P2", None, 300.0),
+        ("p1", None, 600.0), ("t1", "p1", 400.0), ("t2", "p1", 200.0), ("p2", None, 300.0),
     ]  # fmt: skip
     assert parse_cluster(cluster.model_dump_json(exclude_defaults=True).encode()) == cluster
 
 
-@pytest.mark.parametrize(("depth", "ids"), [(1, ["P1", "P2"]), (3, ["P1", "T1", "u1", "T2", "P2"])])
+@pytest.mark.parametrize(("depth", "ids"), [(1, ["p1", "p2"]), (3, ["p1", "t1", "u1", "t2", "p2"])])
 def test_a_budget_tree_is_taken_as_deep_as_asked(depth: int, ids: list[str]) -> None:
     assert [group.id for group in groups_of_budget(json.dumps(BUDGET).encode(), depth)] == ids
 
 
 def test_a_budget_tree_that_is_none_is_refused_by_pointer() -> None:
     with pytest.raises(InvalidInput) as refused:
-        groups_of_budget(b'{"programs": [{"id": "P1", "budget_gpu_h": -1}, {"budget_gpu_h": 2}]}')
+        groups_of_budget(b'{"programs": [{"id": "p1", "budget_gpu_h": -1}, {"budget_gpu_h": 2}]}')
     assert [error.pointer for error in refused.value.errors] == ["/programs/0", "/programs/1"]
 
 

@@ -153,7 +153,7 @@ def test_alibaba_rounds_shared_gpus_up_and_says_so(read) -> None:
     reading = read(ALIBABA)
     shared, whole = reading.trace.jobs
     assert (shared.id, shared.gpus, shared.submit_s) == ("pod-2", 1, 0)
-    assert (whole.gpu_types, whole.group) == (("G9", "T9"), "LS")
+    assert (whole.gpu_types, whole.group) == (("GPU9", "TPU9"), "LS")
     assert kinds(reading) == [(3, OddKind.FRACTION), (4, OddKind.NEVER_STARTED), (5, OddKind.NO_GPUS)]
 
 
