@@ -43,6 +43,16 @@ class Settings(BaseModel):
         "its process is ended and the request answered 500.",
     )
 
+    data_dir: str = Field(
+        default="~/.local/state/evenhand",
+        description="Directory of the ledger's file where no database_url is set; made if it is not there.",
+    )
+    database_url: str = Field(
+        default="",
+        description="Address of the ledger's database, postgresql://user@host/name or sqlite:///path; "
+        "empty: ledger.sqlite3 in data_dir.",
+    )
+
     @property
     def max_body_bytes(self) -> int:
         """Largest request body in bytes."""

@@ -29,7 +29,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     mine = ("EVENHAND_", "PYTHONDONTWRITEBYTECODE")
     known = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
     compiled = str(tmp_path_factory.mktemp("pycache"))  # imports are most of what a short process does
-    return known | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled, "COLUMNS": "100"}
+    data = str(tmp_path_factory.mktemp("data"))
+    return known | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPYCACHEPREFIX": compiled,
+        "COLUMNS": "100",
+        "EVENHAND_DATA_DIR": data,
+    }
 
 
 @pytest.fixture
