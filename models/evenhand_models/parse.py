@@ -91,6 +91,22 @@ def parse_plan(body: bytes) -> Plan:
     return _read(body, Plan, lambda document: _field_errors(document, Plan))
 
 
+def parse_fields(body: bytes, model: type[M]) -> M:
+    """Read a document field by field; what must hold between fields is left to the caller to check.
+
+    Raises
+    ------
+    InvalidInput
+        If it is not strict JSON or fields are malformed by themselves; pointers are relative to the body.
+    """
+    document = read_json(body)
+    try:
+        with _no_collection():
+            return model.model_validate(document, context=CHECKS_DEFERRED)
+    except ValidationError:
+        raise InvalidInput(dict.fromkeys(_field_errors(document, model))) from None
+
+
 class _Refused(ValueError):
     """A document that is JSON to the letter but not what we mean by it."""
 

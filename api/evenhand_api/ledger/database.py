@@ -104,6 +104,23 @@ def writing(engine: Engine) -> Iterator[Connection]:
         yield connection
 
 
+@contextmanager
+def rehearsing(engine: Engine) -> Iterator[Connection]:
+    """Give a connection whose transaction is taken back at the end: what would the ledger say if this were written.
+
+    Raises
+    ------
+    LedgerUnavailable
+        If the database cannot be reached or written.
+    """
+    with _mapped(), engine.connect() as connection:
+        transaction = connection.begin()
+        try:
+            yield connection
+        finally:
+            transaction.rollback()
+
+
 def first_line(reason: BaseException) -> str:
     """Say what a database complained of, in its first line, without the statement."""
     original = getattr(reason, "orig", None) or reason

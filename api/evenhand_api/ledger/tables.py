@@ -36,8 +36,8 @@ Name = String(256)
 Digest = String(64)
 
 
-def _cluster(**more: bool) -> Column[int]:
-    return Column("cluster_id", ForeignKey("clusters.id"), nullable=False, **more)
+def _cluster(primary_key: bool = False) -> Column[int]:
+    return Column("cluster_id", ForeignKey("clusters.id"), nullable=False, primary_key=primary_key)
 
 
 clusters = Table(
@@ -213,6 +213,7 @@ rounds = Table(
     Column("policy", Text, nullable=False),
     Column("certificate", Text, nullable=False),
     Column("groups", Text, nullable=False),
+    Column("occupancy", Text, nullable=False),
     Column("state", LargeBinary, nullable=False),
     Column("plan", LargeBinary, nullable=False),
     Column("recorded_us", BigInteger, nullable=False),

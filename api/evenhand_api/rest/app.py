@@ -14,13 +14,17 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from evenhand_api import __version__
+from evenhand_api.ledger.opening import Ledger
 from evenhand_api.rest.bodies import read_body
+from evenhand_api.rest.clusters import add_cluster_routes
+from evenhand_api.rest.clusters.solve import answer_any
 from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
 from evenhand_api.rest.openapi import openapi_document
-from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem
-from evenhand_api.rest.rounds import TINY, answer_allocate
+from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem, problem_of
+from evenhand_api.rest.rounds import TINY
 from evenhand_api.rest.workers import Work, Workers
 from evenhand_api.settings import Settings
+from evenhand_models import EvenhandError
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +39,7 @@ class Service(FastAPI):
         return self.openapi_schema
 
 
-def create_app(settings: Settings | None = None, work: Work = answer_allocate) -> Service:
+def create_app(settings: Settings | None = None, work: Work = answer_any) -> Service:
     """Build the service.
 
     Parameters
@@ -47,6 +51,7 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
     """
     settings = settings or Settings()
     workers = Workers(settings, work, TINY)
+    ledger = Ledger(settings)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -55,6 +60,7 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
             yield
         finally:
             await workers.close()
+            ledger.close()
 
     app = Service(
         title="evenhand",
@@ -65,6 +71,7 @@ def create_app(settings: Settings | None = None, work: Work = answer_allocate) -
         redirect_slashes=False,
     )
     _add_routes(app, settings, workers)
+    add_cluster_routes(app, settings, workers, ledger)
     _add_error_handlers(app)
     return app
 
@@ -95,6 +102,14 @@ def _add_error_handlers(app: Service) -> None:
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
         return _response(problem(refusal.kind, refusal.detail, headers=refusal.headers))
+
+    @app.exception_handler(EvenhandError)
+    async def by_us(request: Request, error: EvenhandError) -> Response:
+        body = getattr(request.state, "body", None)
+        answer = problem_of(error, body)
+        if answer is None:
+            raise error
+        return _response(answer)
 
     @app.exception_handler(HTTPException)
     async def by_framework(request: Request, error: HTTPException) -> Response:

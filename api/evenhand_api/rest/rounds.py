@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from evenhand_api.rest.problems import Answer, Kind, kind_of, problem
+from evenhand_api.rest.problems import Answer, Kind, problem, problem_of
 from evenhand_models import FieldError, InvalidInput, parse_request
-from evenhand_models.parse import read_json
 
 log = logging.getLogger(__name__)
 
@@ -51,23 +50,8 @@ def answer_allocate(body: bytes, max_time_limit_s: float) -> Answer:
 
 def answer_error(error: Exception, body: bytes) -> Answer:
     """Turn an error into a problem by the table; a defect is logged with its traceback, answered without."""
-    kind = kind_of(error)
-    if kind is Kind.INTERNAL or not isinstance(error, InvalidInput):
+    answer = problem_of(error, body)
+    if answer is None:
         log.error("a round failed", exc_info=error)
         return problem(Kind.INTERNAL, "The round could not be solved. The service's log has the details.")
-    if not _is_json(body):
-        return problem(Kind.MALFORMED, error.errors[0].message, error.errors)
-    count = len(error.errors)
-    return problem(
-        kind,
-        f"{count} {'error' if count == 1 else 'errors'} in the request; nothing was decided.",
-        error.errors,
-    )
-
-
-def _is_json(body: bytes) -> bool:
-    try:
-        read_json(body)
-    except InvalidInput:
-        return False
-    return True
+    return answer

@@ -206,6 +206,7 @@ def upgrade() -> None:
         sa.Column("policy", sa.Text(), nullable=False),
         sa.Column("certificate", sa.Text(), nullable=False),
         sa.Column("groups", sa.Text(), nullable=False),
+        sa.Column("occupancy", sa.Text(), nullable=False),
         sa.Column("state", sa.LargeBinary(), nullable=False),
         sa.Column("plan", sa.LargeBinary(), nullable=False),
         sa.Column("recorded_us", sa.BigInteger(), nullable=False),
