@@ -12,7 +12,9 @@ from evenhand_api.commands.audit import audit_command
 from evenhand_api.commands.export import export_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
+from evenhand_api.commands.settings import settings_command
 from evenhand_api.commands.terminal import EXIT_CODES
+from evenhand_api.commands.token import token_commands
 
 app = typer.Typer(
     name="evenhand",
@@ -28,6 +30,8 @@ app.command("serve")(serve_command)
 app.command("audit")(audit_command)
 app.command("export")(export_command)
 app.command("schema")(schema_command)
+app.command("settings")(settings_command)
+app.add_typer(token_commands, name="token")
 
 
 def _print_version(wanted: bool) -> None:

@@ -6,7 +6,11 @@ import socket
 
 import uvicorn
 
+from evenhand_api.access.tokens import any_token
 from evenhand_api.commands.terminal import Failure, say
+from evenhand_api.ledger.database import reading
+from evenhand_api.ledger.errors import LedgerUnavailable
+from evenhand_api.ledger.opening import Ledger
 from evenhand_api.rest import create_app
 from evenhand_api.settings import Settings
 
@@ -17,8 +21,10 @@ def serve(settings: Settings) -> None:
     Raises
     ------
     Failure
-        If the address cannot be had.
+        If the address cannot be had, or callers need a token and there is none.
     """
+    if settings.tokens_required:
+        _need_a_token(settings)
     try:
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         listener = socket.create_server((settings.host, settings.port), family=family, backlog=128)
@@ -39,3 +45,26 @@ def serve(settings: Settings) -> None:
     )
     with listener:
         uvicorn.Server(config).run([listener])
+
+
+def _need_a_token(settings: Settings) -> None:
+    """Refuse to serve where nobody could ask anything.
+
+    Raises
+    ------
+    Failure
+        If the ledger has no token that works, or cannot be opened.
+    """
+    ledger = Ledger(settings)
+    try:
+        with reading(ledger.engine()) as connection:
+            if any_token(connection):
+                return
+    except LedgerUnavailable as away:
+        raise Failure(f"tokens are needed to serve on {settings.host}, and {away}.") from None
+    finally:
+        ledger.close()
+    raise Failure(
+        f"not serving on {settings.host} without a token: anybody who can reach it could decide who gets which GPUs. "
+        "Make one with: evenhand token create NAME --scope administer"
+    )

@@ -40,6 +40,21 @@ def _cluster(primary_key: bool = False) -> Column[int]:
     return Column("cluster_id", ForeignKey("clusters.id"), nullable=False, primary_key=primary_key)
 
 
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("digest", Digest, nullable=False),
+    Column("label", Name, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("cluster", Name),
+    Column("groups", Text),
+    Column("created_us", BigInteger, nullable=False),
+    Column("expires_us", BigInteger),
+    Column("revoked_us", BigInteger),
+)
+"""Who may ask what. `digest` is SHA-256 of the secret, `scopes` and `groups` JSON lists; `groups` unset: the whole tree."""
+
 clusters = Table(
     "clusters",
     metadata,

@@ -19,6 +19,7 @@ from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.clusters import add_cluster_routes
 from evenhand_api.rest.clusters.solve import answer_any
 from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
+from evenhand_api.rest.guard import Guard
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem, problem_of
 from evenhand_api.rest.rounds import TINY
@@ -73,6 +74,14 @@ def create_app(settings: Settings | None = None, work: Work = answer_any) -> Ser
     _add_routes(app, settings, workers)
     add_cluster_routes(app, settings, workers, ledger)
     _add_error_handlers(app)
+    app.state.ledger = ledger
+    app.add_middleware(
+        Guard,
+        routes=app.router.routes,
+        ledger=ledger,
+        required=settings.tokens_required,
+        most_bytes=settings.max_body_bytes,
+    )
     return app
 
 

@@ -35,15 +35,26 @@ async def read_body(request: Request, most_bytes: int) -> bytes:
             f"Content-Encoding {coding[:40]!r} is not read here; gzip is.",
             {"Accept-Encoding": "gzip"},
         )
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced[:20]) > most_bytes:
-        raise too_large(most_bytes)
-    body = await _read_at_most(request.stream(), most_bytes)
+    body = await read_raw(request, most_bytes)
     if coding in {"gzip", "x-gzip"}:
         body = gunzip_at_most(body, most_bytes)
     if not body.strip():
         raise Refusal(Kind.MALFORMED, 'The body is empty; send {"state": ..., "policy": ...}.')
     return body
+
+
+async def read_raw(request: Request, most_bytes: int) -> bytes:
+    """Read the body as it comes, refusing it as soon as it is announced or grows larger than `most_bytes`.
+
+    Raises
+    ------
+    Refusal
+        413 above the limit.
+    """
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:20]) > most_bytes:
+        raise too_large(most_bytes)
+    return await _read_at_most(request.stream(), most_bytes)
 
 
 def gunzip_at_most(packed: bytes, most_bytes: int) -> bytes:

@@ -23,12 +23,30 @@ class Kind(Enum):
     """The closed list of problems: status, name in the type's address, title, what it means."""
 
     MALFORMED = (400, "malformed", "The body is not JSON", "The body is empty, or no strict JSON in UTF-8.")
+    UNAUTHENTICATED = (
+        401,
+        "unauthenticated",
+        "A token is needed",
+        "There is no Authorization: Bearer header, or its token is unknown, revoked or over.",
+    )
+    FORBIDDEN = (
+        403,
+        "forbidden",
+        "The token does not cover this",
+        "The token lacks the scope, the cluster or the groups; whether what was asked for exists is not said.",
+    )
     NOT_FOUND = (404, "not-found", "No such resource", "Nothing answers at this path.")
     METHOD_NOT_ALLOWED = (
         405,
         "method-not-allowed",
         "Method not allowed",
         "The path exists, but not for this method; the Allow header lists those that do.",
+    )
+    TOO_SLOW = (
+        408,
+        "too-slow",
+        "The body came too slowly",
+        "The whole body has to arrive within setting body_timeout_s.",
     )
     TOO_LARGE = (
         413,
@@ -80,7 +98,18 @@ class Kind(Enum):
         "The ledger does not answer",
         "The database is away, full or locked; nothing was written, and the same request may be sent again.",
     )
-    NOT_READY = (503, "not-ready", "Not ready", "No process has solved its first round yet.")
+    NOT_READY = (
+        503,
+        "not-ready",
+        "Not ready",
+        "No process has solved its first round yet, or the ledger's database cannot be reached or is not migrated.",
+    )
+    STOPPING = (
+        503,
+        "stopping",
+        "The service stops",
+        "The service was told to stop before this was decided; nothing was written, send it again.",
+    )
 
     def __init__(self, status: int, slug: str, title: str, meaning: str) -> None:
         self.status = status

@@ -1,0 +1,69 @@
+"""A cluster of two departments that are strangers to each other, on SQLite and on a real PostgreSQL."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from ledger.conftest import migrated_sqlite, postgres  # noqa: F401 - fixtures
+from sqlalchemy import create_engine, text
+from starlette.testclient import TestClient
+
+from evenhand_api.access.grants import Scope
+from evenhand_api.access.tokens import create_token
+from evenhand_api.ledger.database import open_engine, writing
+from evenhand_api.rest import create_app
+from evenhand_api.settings import Settings, Tokens
+from service.departments import seed
+
+_numbers = itertools.count()
+
+
+@dataclass(frozen=True)
+class Office:
+    """A service without its processes over a ledger with three rounds, and a way to get tokens."""
+
+    url: str
+    client: TestClient
+
+    def token(self, *scopes: Scope, **limits: object) -> dict[str, str]:
+        """The header of a new token."""
+        engine = open_engine(self.url)
+        with writing(engine) as connection:
+            secret, _ = create_token(connection, "test", scopes, **limits)  # type: ignore[arg-type]
+        engine.dispose()
+        return {"Authorization": f"Bearer {secret.written()}"}
+
+
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def office_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of a ledger in which both departments have run jobs."""
+    if request.param == "sqlite":
+        path = tmp_path_factory.mktemp("office") / "ledger.sqlite3"
+        path.write_bytes(Path(request.getfixturevalue("migrated_sqlite")).read_bytes())
+        url = f"sqlite:///{path}"
+    else:
+        server = request.getfixturevalue("postgres")
+        name = f"office{next(_numbers)}"
+        admin = create_engine(server.url("postgres"), isolation_level="AUTOCOMMIT")
+        with admin.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE migrated"))
+        admin.dispose()
+        url = server.url(name)
+    engine = open_engine(url)
+    seed(engine)
+    engine.dispose()
+    return url
+
+
+@pytest.fixture
+def office(office_url: str) -> Iterator[Office]:
+    """The service over that ledger; every caller needs a token."""
+    app = create_app(Settings(database_url=office_url, tokens=Tokens.REQUIRED, max_body_mb=0.1))
+    client = TestClient(app, raise_server_exceptions=False)  # no lifespan: no processes, none is needed
+    yield Office(office_url, client)
+    client.close()
+    app.state.ledger.close()
