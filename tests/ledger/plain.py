@@ -94,7 +94,7 @@ def _held(world: World, job: str, start: int, minute: int) -> tuple[tuple[str, i
             said.append((r.now, 0, str(now), now))
             before = now
     said += [(t.at, 1, str(t.on), t.on) for t in _told_held(world.events, job, start)]
-    said.sort(key=lambda one: (one[0], one[1], [list(part) for part in one[3]]))
+    said.sort(key=lambda one: (one[0], one[1], one[3]))
     past = [one for one in said if one[0] <= minute]
     return (past[-1] if past else said[0])[3]
 
