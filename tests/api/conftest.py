@@ -45,9 +45,9 @@ def tiny() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def client() -> Iterator[TestClient]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The whole service in this process, its rounds in one of their own."""
-    app = create_app(Settings(max_concurrent=1, max_body_mb=20))
+    app = create_app(Settings(max_concurrent=1, max_body_mb=20, data_dir=str(tmp_path_factory.mktemp("ledger"))))
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
 

@@ -18,11 +18,12 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture(scope="module")
-def doors() -> Iterator[TestClient]:
+def doors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The doors alone; bodies of at most 1,000 bytes."""
     from stand_in_rounds import obey
 
-    app = create_app(Settings(max_concurrent=1, max_body_mb=0.001), obey)
+    data_dir = str(tmp_path_factory.mktemp("ledger"))
+    app = create_app(Settings(max_concurrent=1, max_body_mb=0.001, data_dir=data_dir), obey)
 
     @app.get("/defect")
     async def defect() -> None:

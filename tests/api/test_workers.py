@@ -1,6 +1,7 @@
 """Rounds in processes of their own: bounded, undisturbed by each other, replaced when they die."""
 
 import json
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,10 @@ JSON = {"Content-Type": "application/json"}
 @contextmanager
 def doors(work: Work = obey, **settings: Any) -> Iterator[Callable[..., Any]]:
     """The doors with obedient processes; gives a function that posts a wish."""
-    with TestClient(create_app(Settings(**settings), work), raise_server_exceptions=False) as client:
+    with (
+        tempfile.TemporaryDirectory() as data_dir,
+        TestClient(create_app(Settings(data_dir=data_dir, **settings), work), raise_server_exceptions=False) as client,
+    ):
 
         def wish(**what: Any) -> Any:
             return client.post("/v1/allocate", content=json.dumps(what).encode(), headers=JSON)

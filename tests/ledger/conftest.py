@@ -7,9 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
+from sqlalchemy import Engine
+from starlette.testclient import TestClient
 
 from evenhand_api.ledger.database import migrate, open_engine
+from evenhand_api.rest import create_app
+from evenhand_api.settings import Settings
+from ledger.clusters import Cluster
 from ledger.postgres import Server, running_server
 
 _numbers = itertools.count()
@@ -19,11 +23,7 @@ _numbers = itertools.count()
 def postgres() -> Iterator[Server]:
     """A server with one migrated database, from which each test gets a copy."""
     with running_server() as server:
-        admin = create_engine(server.url("postgres"), isolation_level="AUTOCOMMIT")
-        with admin.connect() as connection:
-            connection.execute(text("CREATE DATABASE migrated"))
-        admin.dispose()
-        engine = open_engine(server.url("migrated"))
+        engine = open_engine(server.new_database("migrated", "template1"))
         migrate(engine)
         engine.dispose()
         yield server
@@ -47,12 +47,25 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         path.write_bytes(request.getfixturevalue("migrated_sqlite").read_bytes())
         return f"sqlite:///{path}"
     server: Server = request.getfixturevalue("postgres")
-    name = f"test{next(_numbers)}"
-    admin = create_engine(server.url("postgres"), isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE migrated"))
-    admin.dispose()
-    return server.url(name)
+    return server.new_database(f"test{next(_numbers)}")
+
+
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """A whole service in this process, its rounds in one of their own, on either database; one cluster a test."""
+    if request.param == "sqlite":
+        settings = Settings(max_concurrent=1, data_dir=str(tmp_path_factory.mktemp("house")))
+    else:
+        server: Server = request.getfixturevalue("postgres")
+        settings = Settings(max_concurrent=1, database_url=server.new_database(f"house{next(_numbers)}"))
+    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+        yield client
+
+
+@pytest.fixture
+def cluster(house: TestClient) -> Cluster:
+    """A cluster of a test's own, not configured yet."""
+    return Cluster(house, f"c{next(_numbers)}")
 
 
 @pytest.fixture

@@ -47,7 +47,13 @@ def open_engine(url: str) -> Engine:
             return _open_sqlite(url)
         if backend == "postgresql":
             return create_engine(
-                parsed, pool_size=8, max_overflow=8, pool_timeout=BUSY_S, pool_pre_ping=True, pool_recycle=1_800
+                parsed,
+                pool_size=8,
+                max_overflow=8,
+                pool_timeout=BUSY_S,
+                pool_pre_ping=True,
+                pool_recycle=1_800,
+                connect_args={"connect_timeout": 10},
             )
     except (ArgumentError, NoSuchModuleError, ImportError) as reason:
         raise InvalidInput([FieldError("/EVENHAND_DATABASE_URL", f"the address cannot be used: {reason}.")]) from None

@@ -113,7 +113,7 @@ def _last_known(incarnation: Incarnation, last_now_us: int | None) -> int:
 
 def pieces(incarnation: Incarnation, end_us: int | None, downs: Downs) -> list[Piece]:
     """Return what an incarnation held over time, in order, pieces of equal terms joined."""
-    reports = sorted(incarnation.reports, key=lambda r: (r.at_us, r.from_event, r.holding.written()))
+    reports = sorted(incarnation.reports, key=lambda r: (r.at_us, r.from_event, r.holding.on, r.holding.written()))
     if not reports:
         return []
     start = max(incarnation.started_us, reports[0].at_us - LONGEST_PAST)

@@ -10,11 +10,9 @@ from evenhand_api.ledger.kinds import EventKind
 from evenhand_models import FieldError, GpuType, Group, Job, Node, Placement, Policy
 from evenhand_models.checks import Draft, draft_errors, entry_errors
 from evenhand_models.jobs import Placements
-from evenhand_models.quantities import Id, Instant, Number, Seconds, WholeNumber, WireModel
+from evenhand_models.quantities import Id, Instant, Number, Ordinal, Seconds, WireModel
 from evenhand_models.tree import check_tree
 
-Version = Annotated[WholeNumber, Field(ge=0)]
-"""A number that grows with every change."""
 Sentence = Annotated[str, Strict(), StringConstraints(min_length=1, max_length=2_000)]
 """Words for people, at least one."""
 MAX_EVENTS = 10_000
@@ -39,7 +37,7 @@ class RoundRequest(WireModel):
         default=(), description="Nodes that changed or are new, whole; they stay so until said otherwise."
     )
     gone_nodes: tuple[Id, ...] = Field(default=(), description="Names of nodes that are no longer there.")
-    state_version: Version | None = Field(
+    state_version: Ordinal | None = Field(
         default=None,
         description="The cluster's state_version this request rests on: 409 if there is a newer one; "
         "unset: whatever it is.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator
@@ -12,8 +13,10 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Match
 
 from evenhand_api import __version__
+from evenhand_api.ledger.errors import LedgerUnavailable
 from evenhand_api.ledger.opening import Ledger
 from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.clusters import add_cluster_routes
@@ -57,10 +60,12 @@ def create_app(settings: Settings | None = None, work: Work = answer_any) -> Ser
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         workers.start()
+        opening = asyncio.create_task(asyncio.to_thread(_open, ledger))
         try:
             yield
         finally:
             await workers.close()
+            await opening
             ledger.close()
 
     app = Service(
@@ -83,6 +88,14 @@ def create_app(settings: Settings | None = None, work: Work = answer_any) -> Ser
         most_bytes=settings.max_body_bytes,
     )
     return app
+
+
+def _open(ledger: Ledger) -> None:
+    """Migrate the ledger's database; where it is away, the first request that needs it tries again."""
+    try:
+        ledger.engine()
+    except LedgerUnavailable as reason:
+        log.error("%s; the stateful operations answer 503 until it can", reason)
 
 
 def _add_routes(app: Service, settings: Settings, workers: Workers) -> None:
@@ -124,11 +137,20 @@ def _add_error_handlers(app: Service) -> None:
     async def by_framework(request: Request, error: HTTPException) -> Response:
         kind = KINDS_OF_STATUSES.get(error.status_code, Kind.HTTP)
         detail = f"{request.method} {request.url.path}: {error.detail}."
-        return _response(problem(kind, detail, headers=error.headers))
+        headers = dict(error.headers or {})
+        if kind is Kind.METHOD_NOT_ALLOWED:
+            headers["Allow"] = ", ".join(_methods_at(request))
+        return _response(problem(kind, detail, headers=headers))
 
     @app.exception_handler(Exception)
     async def defect(_: Request, __: Exception) -> Response:  # the server logs the traceback
         return _response(problem(Kind.INTERNAL, "The request could not be served. The service's log has the details."))
+
+
+def _methods_at(request: Request) -> list[str]:
+    """List the methods a path has: each of its routes knows only its own."""
+    routes = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return sorted({method for route in routes for method in getattr(route, "methods", None) or ()})
 
 
 def _response(answer: Answer) -> Response:

@@ -6,6 +6,7 @@ import json
 from typing import Any, cast
 
 from evenhand_api import __version__
+from evenhand_api.rest.clusters.openapi import OPERATIONS, cluster_schemas, operation_parameters, request_body
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.rounds import TINY
 from evenhand_models import json_schema
@@ -82,7 +83,7 @@ READINESS_SCHEMA: Node = {
 
 def openapi_document() -> Node:
     """Return the whole document: operations, models with every field described, problems."""
-    models = cast("Node", _tidy(json_schema()["$defs"]))
+    models = cast("Node", _tidy(cluster_schemas() | json_schema()["$defs"]))
     return {
         "openapi": "3.1.0",
         "info": {
@@ -99,7 +100,8 @@ def openapi_document() -> Node:
             "/v1/allocate": {"post": _allocate()},
             "/healthz": {"get": _healthz()},
             "/readyz": {"get": _readyz()},
-        },
+        }
+        | _cluster_paths(),
         "components": {
             "schemas": models
             | {
@@ -110,6 +112,24 @@ def openapi_document() -> Node:
             }
         },
     }
+
+
+def _cluster_paths() -> Node:
+    """Lay the table of stateful operations out by path."""
+    paths: Node = {}
+    for operation in OPERATIONS:
+        described: Node = {
+            "operationId": operation.name,
+            "summary": operation.summary,
+            "description": operation.description,
+            "parameters": operation_parameters(operation),
+        }
+        if operation.body is not None:
+            described["requestBody"] = request_body(operation)
+        replies = {s: _reply(f"{operation.summary}.", operation.answer.__name__) for s in operation.statuses}
+        described["responses"] = replies | _problems(list(operation.kinds))
+        paths.setdefault(operation.path, {})[operation.method] = described
+    return paths
 
 
 def _allocate() -> Node:
@@ -166,15 +186,18 @@ def _reply(description: str, schema: str) -> Node:
 
 
 def _problems(kinds: list[Kind]) -> Node:
-    return {str(kind.status): _problem(kind) for kind in kinds}
+    by_status: dict[int, list[Kind]] = {}
+    for kind in kinds:
+        by_status.setdefault(kind.status, []).append(kind)
+    return {str(status): _problem(same) for status, same in sorted(by_status.items())}
 
 
-def _problem(kind: Kind) -> Node:
+def _problem(kinds: list[Kind]) -> Node:
     response: Node = {
-        "description": f"{kind.title}. {kind.meaning}",
+        "description": " Or: ".join(f"{kind.title}. {kind.meaning}" for kind in kinds),
         "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    if kind.status == 503:
+    if kinds[0].status == 503:
         response["headers"] = {
             "Retry-After": {
                 "required": True,
