@@ -11,8 +11,11 @@ from evenhand_api.commands.terminal import Failure, say
 from evenhand_api.ledger.database import reading
 from evenhand_api.ledger.errors import LedgerUnavailable
 from evenhand_api.ledger.opening import Ledger
+from evenhand_api.logs import write_log
 from evenhand_api.rest import create_app
+from evenhand_api.rest.workers import Workers
 from evenhand_api.settings import Settings
+from evenhand_api.slow_clients import server_options
 
 
 def serve(settings: Settings) -> None:
@@ -23,6 +26,7 @@ def serve(settings: Settings) -> None:
     Failure
         If the address cannot be had, or callers need a token and there is none.
     """
+    write_log(settings.log_format, settings.log_level)
     if settings.tokens_required:
         _need_a_token(settings)
     try:
@@ -36,15 +40,30 @@ def serve(settings: Settings) -> None:
     host, port = listener.getsockname()[:2]
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     say(f"evenhand: serving on http://{address} (documentation at /docs), Ctrl-C ends it")
+    app = create_app(settings)
     config = uvicorn.Config(
-        create_app(settings),
-        log_level="info",
+        app,
+        log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=max(1, round(settings.max_time_limit_s)),
+        timeout_graceful_shutdown=max(1, round(settings.stop_within_s)) + 5,
+        **server_options(settings.header_timeout_s, settings.max_connections),
     )
     with listener:
-        uvicorn.Server(config).run([listener])
+        _Server(config, app.state.workers).run([listener])
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn's server, which tells the processes' queue as soon as it stops."""
+
+    def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
+        super().__init__(config)
+        self._workers = workers
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let what is in hand finish, refuse what waits."""
+        self._workers.drain()
+        await super().shutdown(sockets)
 
 
 def _need_a_token(settings: Settings) -> None:

@@ -35,6 +35,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PYTHONPYCACHEPREFIX": compiled,
         "COLUMNS": "100",
         "EVENHAND_DATA_DIR": data,
+        "EVENHAND_LOG_LEVEL": "warning",  # its pipe is read at the end only
     }
 
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -18,13 +19,17 @@ from starlette.routing import Match
 from evenhand_api import __version__
 from evenhand_api.ledger.errors import LedgerUnavailable
 from evenhand_api.ledger.opening import Ledger
+from evenhand_api.metrics import Metrics
+from evenhand_api.metrics.owed import OwedGauge
 from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.clusters import add_cluster_routes
 from evenhand_api.rest.clusters.solve import answer_any
 from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
 from evenhand_api.rest.guard import Guard
+from evenhand_api.rest.observed import Observed
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem, problem_of
+from evenhand_api.rest.readiness import LedgerCheck
 from evenhand_api.rest.rounds import TINY
 from evenhand_api.rest.workers import Work, Workers
 from evenhand_api.settings import Settings
@@ -54,7 +59,8 @@ def create_app(settings: Settings | None = None, work: Work = answer_any) -> Ser
         What its processes do with a body; for tests. A module's top-level function.
     """
     settings = settings or Settings()
-    workers = Workers(settings, work, TINY)
+    metrics = Metrics()
+    workers = Workers(settings, work, TINY, metrics)
     ledger = Ledger(settings)
 
     @asynccontextmanager
@@ -76,17 +82,20 @@ def create_app(settings: Settings | None = None, work: Work = answer_any) -> Ser
         redoc_url=None,
         redirect_slashes=False,
     )
-    _add_routes(app, settings, workers)
+    _add_routes(app, settings, workers, LedgerCheck(ledger))
+    _add_metrics(app, metrics, OwedGauge(ledger, settings.metrics_owed_hours))
     add_cluster_routes(app, settings, workers, ledger)
     _add_error_handlers(app)
-    app.state.ledger = ledger
+    app.state.ledger, app.state.workers = ledger, workers
     app.add_middleware(
         Guard,
         routes=app.router.routes,
         ledger=ledger,
         required=settings.tokens_required,
         most_bytes=settings.max_body_bytes,
+        body_within_s=settings.body_timeout_s,
     )
+    app.add_middleware(Observed, metrics=metrics)
     return app
 
 
@@ -98,7 +107,7 @@ def _open(ledger: Ledger) -> None:
         log.error("%s; the stateful operations answer 503 until it can", reason)
 
 
-def _add_routes(app: Service, settings: Settings, workers: Workers) -> None:
+def _add_routes(app: Service, settings: Settings, workers: Workers, database: LedgerCheck) -> None:
     @app.post("/v1/allocate", include_in_schema=False)
     async def allocate(request: Request) -> Response:
         body = await read_body(request, settings.max_body_bytes)
@@ -110,14 +119,25 @@ def _add_routes(app: Service, settings: Settings, workers: Workers) -> None:
 
     @app.get("/readyz", include_in_schema=False)
     async def readyz() -> Response:
-        if workers.complaint is not None:
-            raise Refusal(Kind.NOT_READY, workers.complaint, {"Retry-After": "2"})
+        complaint = workers.complaint or await database.complaint()
+        if complaint is not None:
+            raise Refusal(Kind.NOT_READY, complaint, {"Retry-After": "2"})
         return JSONResponse({"status": "ready", "requests_in_house": workers.in_house})
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> Response:
         headers = {"Content-Security-Policy": CONTENT_SECURITY_POLICY}
         return HTMLResponse(docs_page(app.openapi()), headers=headers)
+
+
+def _add_metrics(app: Service, metrics: Metrics, owed: OwedGauge) -> None:
+    metrics.watch_owed(lambda: owed.rows)
+    metrics.watch(lambda: [("ledger_up", "Whether the ledger answered when last asked for metrics.", owed.up)])
+
+    @app.get("/metrics", include_in_schema=False)
+    async def prometheus() -> Response:
+        await asyncio.to_thread(owed.refresh)
+        return Response(metrics.written(), media_type=CONTENT_TYPE_LATEST)
 
 
 def _add_error_handlers(app: Service) -> None:

@@ -21,7 +21,7 @@ from evenhand_api.access.tokens import grant_of
 from evenhand_api.access.view import View, view_of
 from evenhand_api.ledger.database import reading
 from evenhand_api.ledger.opening import Ledger
-from evenhand_api.rest.bodies import read_body, read_raw
+from evenhand_api.rest.bodies import read_body, read_raw, timed
 from evenhand_api.rest.checks import forbidden
 from evenhand_api.rest.problems import Answer, Kind, Refusal, problem, problem_of
 from evenhand_api.rest.rules import CLUSTER_LIST, RULES, Rule
@@ -51,16 +51,25 @@ class Guard:
     ledger : where tokens and trees are.
     required : whether callers without a token are refused.
     most_bytes : largest body in bytes.
+    body_within_s : seconds within which a body must have come.
     """
 
     def __init__(
-        self, app: ASGIApp, routes: Sequence[BaseRoute], ledger: Ledger, required: bool, most_bytes: int
+        self,
+        app: ASGIApp,
+        routes: Sequence[BaseRoute],
+        ledger: Ledger,
+        *,
+        required: bool,
+        most_bytes: int,
+        body_within_s: float,
     ) -> None:
         self._app = app
         self._routes = routes
         self._ledger = ledger
         self._required = required
         self._most_bytes = most_bytes
+        self._body_within_s = body_within_s
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +80,7 @@ class Guard:
         if scope["type"] != "http":
             raise RuntimeError(f"no {scope['type']} is served here")
         try:
-            await self._serve(scope, receive, send)
+            await self._serve(scope, timed(receive, self._body_within_s), send)
         except Refusal as refusal:
             await _written(problem(refusal.kind, refusal.detail, headers=refusal.headers))(scope, receive, send)
         except EvenhandError as error:
@@ -83,6 +92,8 @@ class Guard:
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         asked = self._asked(scope)
         rule = None if asked is None else RULES.get(asked.key)
+        if asked is not None:
+            scope.setdefault("state", {})["route"] = asked.key[1]
         if rule is not None and rule.scope is None:
             await self._app(scope, receive, send)
             return

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from evenhand_api.ledger.errors import ClockWentBack, KeyReused, LedgerUnavailable, StaleState, UnknownName
+from evenhand_api.metrics.figures import Figures
 from evenhand_models import EvenhandError, FieldError, InvalidInput
 from evenhand_models.parse import read_json
 
@@ -141,12 +142,13 @@ KINDS_OF_STATUSES: Mapping[int, Kind] = {
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished response: status, media type, headers, body."""
+    """A finished response: status, media type, headers, body; of a round, what is counted of it."""
 
     status: int
     media_type: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
+    figures: Figures | None = None
 
 
 class Refusal(Exception):

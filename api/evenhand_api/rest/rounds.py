@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from evenhand_api.metrics.figures import figures_of
+from evenhand_api.rest.limits import check_size
 from evenhand_api.rest.problems import Answer, Kind, problem, problem_of
 from evenhand_models import FieldError, InvalidInput, parse_request
 
@@ -42,8 +44,9 @@ def answer_allocate(body: bytes, max_time_limit_s: float) -> Answer:
         if limit_s > max_time_limit_s:
             message = f"time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."
             raise InvalidInput([FieldError("/policy/time_limit_s", message)])
+        check_size(request.state, "/state")
         plan = allocate(request.state, request.policy)
-        return Answer(200, "application/json", plan.to_json_bytes())
+        return Answer(200, "application/json", plan.to_json_bytes(), figures=figures_of(plan))
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes one answer and one line in the log
         return answer_error(error, body)
 
