@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from evenhand_api import __version__
 from evenhand_api.rest.clusters.openapi import OPERATIONS, cluster_schemas, operation_parameters, request_body
+from evenhand_api.rest.openapi_access import SECURITY_SCHEMES, add_access
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.rounds import TINY
 from evenhand_models import json_schema
@@ -84,6 +85,13 @@ READINESS_SCHEMA: Node = {
 def openapi_document() -> Node:
     """Return the whole document: operations, models with every field described, problems."""
     models = cast("Node", _tidy(cluster_schemas() | json_schema()["$defs"]))
+    paths: Node = {
+        "/v1/allocate": {"post": _allocate()},
+        "/healthz": {"get": _healthz()},
+        "/readyz": {"get": _readyz()},
+        "/metrics": {"get": _metrics()},
+    } | _cluster_paths()
+    add_access(paths, _problems)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -96,20 +104,16 @@ def openapi_document() -> Node:
             "A field left out means no limit or unknown.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": {
-            "/v1/allocate": {"post": _allocate()},
-            "/healthz": {"get": _healthz()},
-            "/readyz": {"get": _readyz()},
-        }
-        | _cluster_paths(),
+        "paths": paths,
         "components": {
+            "securitySchemes": SECURITY_SCHEMES,
             "schemas": models
             | {
                 "Problem": PROBLEM_SCHEMA,
                 "ProblemError": PROBLEM_ERROR_SCHEMA,
                 "Health": HEALTH_SCHEMA,
                 "Readiness": READINESS_SCHEMA,
-            }
+            },
         },
     }
 
@@ -175,8 +179,21 @@ def _readyz() -> Node:
     return {
         "operationId": "readyz",
         "summary": "Is the service ready to solve rounds",
-        "description": "Answers 200 once a process has loaded the solver and solved a small round.",
+        "description": "Answers 200 once a process has loaded the solver and solved a small round, as long as one lives "
+        "and the ledger's database answers and has this version's tables.",
         "responses": {"200": _reply("It is.", "Readiness")} | _problems([Kind.NOT_READY]),
+    }
+
+
+def _metrics() -> Node:
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    return {
+        "operationId": "metrics",
+        "summary": "Figures for Prometheus",
+        "description": "Requests, rounds by stage, gaps, fallbacks, failed audits, preemptions, the queue, and what groups "
+        "were owed and received.",
+        "responses": {"200": {"description": "Prometheus's text format.", "content": content}}
+        | _problems([Kind.INTERNAL]),
     }
 
 
