@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ledger.conftest import migrated_sqlite, postgres  # noqa: F401 - fixtures
-from sqlalchemy import create_engine, text
+from ledger.conftest import engine, migrated_sqlite, postgres, url  # noqa: F401 - fixtures
 from starlette.testclient import TestClient
 
 from evenhand_api.access.grants import Scope
@@ -31,10 +30,10 @@ class Office:
 
     def token(self, *scopes: Scope, **limits: object) -> dict[str, str]:
         """The header of a new token."""
-        engine = open_engine(self.url)
-        with writing(engine) as connection:
+        ledger = open_engine(self.url)
+        with writing(ledger) as connection:
             secret, _ = create_token(connection, "test", scopes, **limits)  # type: ignore[arg-type]
-        engine.dispose()
+        ledger.dispose()
         return {"Authorization": f"Bearer {secret.written()}"}
 
 
@@ -44,19 +43,13 @@ def office_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     if request.param == "sqlite":
         path = tmp_path_factory.mktemp("office") / "ledger.sqlite3"
         path.write_bytes(Path(request.getfixturevalue("migrated_sqlite")).read_bytes())
-        url = f"sqlite:///{path}"
+        address = f"sqlite:///{path}"
     else:
-        server = request.getfixturevalue("postgres")
-        name = f"office{next(_numbers)}"
-        admin = create_engine(server.url("postgres"), isolation_level="AUTOCOMMIT")
-        with admin.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE migrated"))
-        admin.dispose()
-        url = server.url(name)
-    engine = open_engine(url)
-    seed(engine)
-    engine.dispose()
-    return url
+        address = request.getfixturevalue("postgres").new_database(f"office{next(_numbers)}")
+    ledger = open_engine(address)
+    seed(ledger)
+    ledger.dispose()
+    return address
 
 
 @pytest.fixture
