@@ -35,6 +35,16 @@ def test_it_is_not_ready_with_tables_of_another_version(url: str, engine: Engine
     assert int(answer.headers["retry-after"]) > 0
 
 
+def test_an_older_version_says_that_it_cannot_open_newer_tables(url: str, engine: Engine, monkeypatch: object) -> None:
+    with writing(engine) as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    client = ready_client(url, monkeypatch)
+    for path in ("/readyz", "/v1/clusters"):
+        answer = client.get(path)
+        assert answer.status_code == 503
+        assert "9999" in answer.json()["detail"]
+
+
 def test_it_is_not_ready_while_the_database_is_away_and_ready_when_it_is_back(
     tmp_path: Path, monkeypatch: object
 ) -> None:

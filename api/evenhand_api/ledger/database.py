@@ -9,6 +9,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -75,7 +76,7 @@ def migrate(engine: Engine) -> None:
             config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-    except (SQLAlchemyError, OSError) as reason:
+    except (SQLAlchemyError, OSError, CommandError) as reason:  # the last: tables of a version that is not known here
         raise LedgerUnavailable(f"the ledger cannot be opened: {first_line(reason)}") from reason
 
 
