@@ -16,7 +16,7 @@ from evenhand_api.settings import Settings
 
 
 def inline_client(settings: Settings) -> TestClient:
-    """Return a client of the whole application; its lifespan is not run."""
+    """Return a client of the whole application; no process is ever started."""
     app = create_app(settings)
     workers: Any = app.state.workers
     metrics: Metrics = workers._metrics
@@ -28,4 +28,5 @@ def inline_client(settings: Settings) -> TestClient:
         return done
 
     workers.answer = answer
+    workers.start = lambda: None
     return TestClient(app, raise_server_exceptions=False)

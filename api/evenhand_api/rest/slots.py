@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from evenhand_api.settings import Settings
 
 Work: TypeAlias = Callable[[bytes, float], Answer]
 """What a process does: body and largest time limit in seconds to an answer. A module's top-level function."""
+BEHIND = 5
+"""How far processes that solve stand behind the service's own (nice): reads are answered while all cores solve."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,7 @@ def _live(pipe: Connection, settings: Settings) -> None:
     """Answer one request after the other until the pipe ends: the life of a process."""
     for signal_of_service in (signal.SIGINT, signal.SIGTERM):  # to the whole group: the service's to hear
         signal.signal(signal_of_service, signal.SIG_IGN)
+    os.nice(BEHIND)
     write_log(settings.log_format, settings.log_level)
     enforce(Limits(settings.max_jobs, settings.max_nodes, settings.worker_memory_mb))
     while True:
