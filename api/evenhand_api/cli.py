@@ -10,6 +10,7 @@ from evenhand_api import __version__
 from evenhand_api.commands.allocate import allocate_command
 from evenhand_api.commands.audit import audit_command
 from evenhand_api.commands.export import export_command
+from evenhand_api.commands.ledger import ledger_app
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.terminal import EXIT_CODES
@@ -28,6 +29,7 @@ app.command("serve")(serve_command)
 app.command("audit")(audit_command)
 app.command("export")(export_command)
 app.command("schema")(schema_command)
+app.add_typer(ledger_app, name="ledger")
 
 
 def _print_version(wanted: bool) -> None:

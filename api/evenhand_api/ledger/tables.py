@@ -51,8 +51,10 @@ clusters = Table(
     Column("last_now_us", BigInteger),
     Column("nodes", Text, nullable=False),
     Column("down", Text, nullable=False),
+    Column("kept_from_us", BigInteger, nullable=False, server_default="0"),
 )
-"""One row a cluster: versions, the last round, the nodes as they are (JSON), those the last round saw down (JSON)."""
+"""One row a cluster: versions, the last round, the nodes as they are (JSON), those the last round saw down (JSON),
+and from when on the ledger is whole (what was before may have been forgotten)."""
 
 cluster_versions = Table(
     "cluster_versions",

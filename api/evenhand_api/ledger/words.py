@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import Field, Strict, StringConstraints, TypeAdapter, ValidationError
 
 from evenhand_api.ledger.kinds import EventKind
 from evenhand_models import FieldError, GpuType, Group, Job, Node, Placement, Policy
@@ -79,6 +80,23 @@ class AdjustmentRequest(WireModel):
     at: Instant | None = Field(
         default=None, description="The instant at which it counts; unset: that of the last round."
     )
+
+
+def instant_of(text: str) -> datetime:
+    """Read an instant as the wire contract writes it.
+
+    Raises
+    ------
+    ValueError
+        If it is none; says what one looks like.
+    """
+    try:
+        return _instants.validate_python(text)
+    except ValidationError as refused:
+        raise ValueError(refused.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+
+_instants: TypeAdapter[datetime] = TypeAdapter(Instant)
 
 
 def config_errors(config: ClusterConfig) -> list[FieldError]:

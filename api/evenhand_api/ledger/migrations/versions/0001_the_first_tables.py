@@ -23,6 +23,7 @@ def upgrade() -> None:
         sa.Column("last_now_us", sa.BigInteger(), nullable=True),
         sa.Column("nodes", sa.Text(), nullable=False),
         sa.Column("down", sa.Text(), nullable=False),
+        sa.Column("kept_from_us", sa.BigInteger(), server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_clusters")),
         sa.UniqueConstraint("name", name=op.f("uq_clusters_name")),
     )
