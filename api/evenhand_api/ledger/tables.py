@@ -179,6 +179,7 @@ hours = Table(
     Column("charge_rest", BigInteger, nullable=False),
     Column("slope", BigInteger, nullable=False),
     Column("held_us", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 """Roll-up of the intervals by hour since 1970. `slope` is the weight of what began before the hour and ends in or after it,
 `held_us` GPUs x microseconds; the group of work that is counted nowhere is the empty name."""

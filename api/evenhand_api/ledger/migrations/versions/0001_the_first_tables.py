@@ -114,6 +114,7 @@ def upgrade() -> None:
         sa.Column("held_us", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_hours_cluster_id")),
         sa.PrimaryKeyConstraint("cluster_id", "hour", "group_id", "gpu_type", "charged", name=op.f("pk_hours")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "incarnations",
