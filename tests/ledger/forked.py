@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
-from multiprocessing import Pipe
+import json
+import multiprocessing
 from multiprocessing.connection import Connection
 from random import Random
 from typing import Any
@@ -30,15 +29,17 @@ def serve_one(engine: Engine, kind: str, key: str, body: bytes) -> bytes:
     return b"{}"
 
 
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["evenhand", "evenhand_api.ledger.rounds", "evenhand_api.ledger.events"])
+
+
 class Forked:
-    """A forked server. The parent must hold no connection to the ledger when it is made."""
+    """A server in a process forked from one that has the solver loaded."""
 
     def __init__(self, url: str) -> None:
-        self._near, far = Pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            self._near.close()
-            _live(far, url)
+        self._near, far = _processes.Pipe()
+        self._process = _processes.Process(target=_live, args=(far, url), daemon=True)
+        self._process.start()
         far.close()
 
     def ask(self, request: tuple[str, str, bytes], within_s: float | None) -> bytes | None:
@@ -50,21 +51,19 @@ class Forked:
         return answer
 
     def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        self._process.kill()
+        self._process.join()
         self._near.close()
 
 
 def _live(pipe: Connection, url: str) -> None:
-    code = 1
-    try:
-        engine = open_engine(url)
-        while True:
-            pipe.send_bytes(serve_one(engine, *pipe.recv()))
-    except EOFError:
-        code = 0
-    finally:
-        os._exit(code)
+    engine = open_engine(url)
+    while True:
+        try:
+            request = pipe.recv()
+        except EOFError:
+            return
+        pipe.send_bytes(serve_one(engine, *request))
 
 
 class Killed:
@@ -78,8 +77,6 @@ class Killed:
         self._server = Forked(url)
 
     def send(self, kind: str, key: str, body: bytes) -> dict[str, Any]:
-        import json
-
         while True:
             deadly = self._left > 0 and self._rng.random() < 0.7
             patience = self._rng.uniform(0, self._longest_s) if deadly else 60.0

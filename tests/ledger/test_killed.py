@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -20,10 +19,8 @@ from evenhand_api.ledger.rollups import differences
 from evenhand_api.ledger.tables import rounds
 from evenhand_api.ledger.usage import window_usage
 from evenhand_api.ledger.words import ClusterConfig
-from ledger.clusters import JSON
 from ledger.forked import Killed, serve_one
 from ledger.plain import used
-from ledger.processes import Service
 from ledger.simulated import CONFIG, Life
 
 
@@ -97,17 +94,3 @@ def test_killed_a_dozen_times_it_says_and_decides_the_same(url: str, elsewhere: 
 @pytest.mark.heavy
 def test_killed_500_times_it_says_and_decides_the_same(url: str, elsewhere: str) -> None:
     assert survives(url, elsewhere, seed=6, minutes=400, kills=500) == 500
-
-
-def over_rest(service: Service) -> Callable[[str, str, bytes], dict[str, Any]]:
-    import urllib.request
-
-    def send(kind: str, key: str, body: bytes) -> dict[str, Any]:
-        path = "rounds" if kind == "round" else "events"
-        headers = JSON | ({"Idempotency-Key": key} if kind == "round" else {})
-        url = f"{service.address}/v1/clusters/lab/{path}"
-        with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=60) as answer:
-            found: dict[str, Any] = json.loads(answer.read())
-            return found
-
-    return send

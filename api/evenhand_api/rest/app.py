@@ -75,6 +75,7 @@ def create_app(settings: Settings | None = None, work: Work = answer_any) -> Ser
         redoc_url=None,
         redirect_slashes=False,
     )
+    app.state.ledger = ledger
     _add_routes(app, settings, workers)
     add_cluster_routes(app, settings, workers, ledger)
     _add_error_handlers(app)
