@@ -106,3 +106,27 @@ def test_the_ledger_reads_claims_and_names_of_groups_as_the_library_does() -> No
             assert terms.charged_to(one.group) == (None if at is None else tree.ids[at])
         tops = [g.id for g in state.groups if g.parent is None]
         assert not tops or sum(terms.shares[g] for g in tops) == pytest.approx(1.0)
+
+
+def test_declared_speedups_are_held_against_what_was_reported(cluster: Cluster) -> None:
+    cluster.configure("1x8 A100, 1x8 H100", {"A": 1.0, "B": 1.0})
+    liar = job("liar", "A", 4, speedup={"A100": 1.0, "H100": 6.0})
+    cluster.get("/speedups", status=404)
+    cluster.round(NOW, [liar, job("other", "B", 4)])
+    pace = {"A100": 4.0, "H100": 8.0}
+    seen = [
+        {"job": "liar", "gpu_type": t, "gpus": 4, "work_done": w * (1_000 + i), "seconds": 1_000 + i}
+        for t, w in pace.items()
+        for i in range(5)
+    ]
+    for batch in (seen, seen[:1]):
+        answer = cluster.client.post(f"{cluster.path}/observations", json={"observations": batch})
+        assert answer.json()["recorded"] == len(batch)
+    unknown = [seen[0] | {"job": "nobody"}]
+    refused = cluster.client.post(f"{cluster.path}/observations", json={"observations": unknown})
+    assert refused.json()["errors"][0]["pointer"] == "/observations/0/job"
+    report = cluster.get("/speedups")
+    (found,) = [f for f in report["jobs"] if f["job"] == "liar"]
+    assert "over" in str(found)
+    cluster.round(after(10), [])
+    assert [f["job"] for f in cluster.get("/speedups")["jobs"]] == ["liar"]

@@ -17,6 +17,7 @@ from evenhand_api.ledger.tables import (
     incarnations,
     intervals,
     jobs,
+    observations,
     owed_hours,
     rounds,
 )
@@ -69,7 +70,7 @@ def forget_before(connection: Connection, cluster: Cluster, before_us: int) -> F
         count += connection.execute(
             select(func.count()).select_from(intervals).where(n.cluster_id == cluster.id, n.job.in_(chunk))
         ).scalar_one()
-        for table in (intervals, facts, incarnations, decisions):
+        for table in (intervals, facts, incarnations, decisions, observations):
             connection.execute(delete(table).where(table.c.cluster_id == cluster.id, table.c.job.in_(chunk)))
         j = jobs.c
         connection.execute(delete(jobs).where(j.cluster_id == cluster.id, j.job.in_(chunk), j.last_round.is_not(None)))

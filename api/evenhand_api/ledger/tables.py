@@ -74,11 +74,27 @@ jobs = Table(
     Column("group_id", Name, nullable=False),
     Column("user_id", Name),
     Column("min_runtime_s", BigInteger, nullable=False),
+    Column("declared", Text, nullable=False),
     Column("first_round", Integer, nullable=False),
     Column("last_round", Integer),
     Index("ix_jobs_present", "cluster_id", "last_round"),
 )
-"""Every job a round has listed; `last_round` is unset while the latest round lists it."""
+"""Every job a round has listed, what it declared (JSON); `last_round` is unset while the latest round lists it."""
+
+observations = Table(
+    "observations",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    _cluster(),
+    Column("job", Name, nullable=False),
+    Column("ended_us", BigInteger),
+    Column("payload", Text, nullable=False),
+    Column("digest", Digest, nullable=False),
+    Column("recorded_us", BigInteger, nullable=False),
+    UniqueConstraint("cluster_id", "digest"),
+    Index("ix_observations_job", "cluster_id", "job"),
+)
+"""What was measured of jobs: work done on GPUs of a type in some time (JSON)."""
 
 facts = Table(
     "facts",

@@ -11,7 +11,8 @@ from evenhand_api.ledger.kinds import EventKind
 from evenhand_models import FieldError, GpuType, Group, Job, Node, Placement, Policy
 from evenhand_models.checks import Draft, draft_errors, entry_errors
 from evenhand_models.jobs import Placements
-from evenhand_models.quantities import Id, Instant, Number, Ordinal, Seconds, WireModel
+from evenhand_models.observations import Observation
+from evenhand_models.quantities import Count, Id, Instant, Number, Seconds, WireModel
 from evenhand_models.tree import check_tree
 
 Sentence = Annotated[str, Strict(), StringConstraints(min_length=1, max_length=2_000)]
@@ -38,7 +39,7 @@ class RoundRequest(WireModel):
         default=(), description="Nodes that changed or are new, whole; they stay so until said otherwise."
     )
     gone_nodes: tuple[Id, ...] = Field(default=(), description="Names of nodes that are no longer there.")
-    state_version: Ordinal | None = Field(
+    state_version: Count | None = Field(
         default=None,
         description="The cluster's state_version this request rests on: 409 if there is a newer one; "
         "unset: whatever it is.",
@@ -68,6 +69,14 @@ class EventBatch(WireModel):
     """Events, any number of them, in any order; all are recorded or none is."""
 
     events: Annotated[tuple[Event, ...], Field(max_length=MAX_EVENTS)] = Field(description="What happened.")
+
+
+class ObservationBatch(WireModel):
+    """What was measured of jobs, for the audit of speedups."""
+
+    observations: Annotated[tuple[Observation, ...], Field(max_length=MAX_EVENTS)] = Field(
+        description="What was measured, in any order."
+    )
 
 
 class AdjustmentRequest(WireModel):

@@ -26,13 +26,13 @@ def answer_round(message: bytes, max_time_limit_s: float) -> Answer:
     try:
         from evenhand import allocate  # only in a worker: the serving process never loads a solver
 
-        body, again = decide_round(_engine(url), posted, max_time_limit_s, allocate)
+        body, again = decide_round(worker_engine(url), posted, max_time_limit_s, allocate)
         return Answer(200, "application/json", body, {"Idempotent-Replayed": "true"} if again else {})
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes one answer and one line in the log
         return answer_error(error, posted.body)
 
 
 @cache
-def _engine(url: str) -> Engine:
+def worker_engine(url: str) -> Engine:
     """The process's own connections to the ledger, which the service has migrated."""
     return open_engine(url)
