@@ -24,7 +24,7 @@ CONFIG: dict[str, Any] = {
     "gpu_types": [{"name": "H100", "charge_rate": 2.0}],
     "nodes": [{"name": name, "gpu_type": "H100", "gpus": 8} for name in NODES],
     "groups": [{"id": name, "share": share} for name, share in zip(GROUPS, (1, 2, 0), strict=True)],
-    "policy": {"time_limit_s": 2.0},
+    "policy": {"time_limit_s": 60.0},
 }
 Send = Callable[[str, str, bytes], dict[str, Any]]
 """From kind (round or events), idempotency key and body to the answer."""
