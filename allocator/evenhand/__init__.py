@@ -7,6 +7,7 @@ plan = allocate(state, Policy(time_limit_s=2))
 from evenhand.audit import AuditReport, Finding, audit
 from evenhand.errors import AuditFailed
 from evenhand.rounds import allocate
+from evenhand.speedups import audit_speedups, state_in_use
 from evenhand.version import VERSION
 from evenhand_models import (
     Action,
@@ -37,4 +38,6 @@ __all__ = [
     "Policy",
     "allocate",
     "audit",
+    "audit_speedups",
+    "state_in_use",
 ]

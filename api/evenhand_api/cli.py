@@ -9,7 +9,9 @@ import typer
 from evenhand_api import __version__
 from evenhand_api.commands.allocate import allocate_command
 from evenhand_api.commands.audit import audit_command
+from evenhand_api.commands.audit_speedups import audit_speedups_command
 from evenhand_api.commands.export import export_command
+from evenhand_api.commands.ledger import ledger_app
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.settings import settings_command
@@ -28,8 +30,10 @@ app = typer.Typer(
 app.command("allocate")(allocate_command)
 app.command("serve")(serve_command)
 app.command("audit")(audit_command)
+app.command("audit-speedups")(audit_speedups_command)
 app.command("export")(export_command)
 app.command("schema")(schema_command)
+app.add_typer(ledger_app, name="ledger")
 app.command("settings")(settings_command)
 app.add_typer(token_commands, name="token")
 

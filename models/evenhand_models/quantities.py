@@ -136,8 +136,12 @@ Priority = Annotated[int, Strict(), Field(ge=-(10**9), le=10**9), BeforeValidato
 """A rank inside one group, higher first."""
 Rank = Annotated[int, Strict(), Field(ge=1, le=MAX_INTEGER), BeforeValidator(_whole)]
 """A place, 1 the first."""
-Ordinal = Annotated[int, Strict(), Field(ge=0, le=MAX_INTEGER), BeforeValidator(_whole)]
-"""A number of something or a version, 0 or more."""
+Count = Annotated[int, Strict(), Field(ge=0, le=MAX_INTEGER), BeforeValidator(_whole)]
+"""A number of things seen, 0 or more."""
+Evidence = Annotated[int, Strict(), Field(ge=1, le=10**6), BeforeValidator(_whole)]
+"""A number of things seen, 1 or more."""
+Few = Annotated[int, Strict(), Field(ge=0, le=1000), BeforeValidator(_whole)]
+"""A number of things to do, 0 or more."""
 Seed = Annotated[int, Strict(), Field(ge=0, le=2**31 - 1), BeforeValidator(_whole)]
 """A seed of a solver's choices."""
 Threads = Annotated[int, Strict(), Field(ge=1, le=64), BeforeValidator(_whole)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-QUICK = "-c listen_addresses= -c fsync=off -c synchronous_commit=off -c full_page_writes=off -c max_connections=200"
+QUICK = "-c listen_addresses= -c fsync=off -c full_page_writes=off -c max_connections=200"
 
 
 def binaries() -> Path:

@@ -14,9 +14,9 @@ from starlette.testclient import TestClient
 from evenhand_api.access.grants import Scope
 from evenhand_api.access.tokens import create_token
 from evenhand_api.ledger.database import open_engine, writing
-from evenhand_api.rest import create_app
 from evenhand_api.settings import Settings, Tokens
 from service.departments import seed
+from service.inline import inline_client
 
 _numbers = itertools.count()
 
@@ -55,8 +55,7 @@ def office_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
 @pytest.fixture
 def office(office_url: str) -> Iterator[Office]:
     """The service over that ledger; every caller needs a token."""
-    app = create_app(Settings(database_url=office_url, tokens=Tokens.REQUIRED, max_body_mb=0.1))
-    client = TestClient(app, raise_server_exceptions=False)  # no lifespan: no processes, none is needed
+    client = inline_client(Settings(database_url=office_url, tokens=Tokens.REQUIRED, max_body_mb=0.1))
     yield Office(office_url, client)
     client.close()
-    app.state.ledger.close()
+    client.app.state.ledger.close()  # type: ignore[attr-defined]

@@ -30,6 +30,8 @@ NEEDS = {
     ("POST", "/v1/clusters/{name}/adjustments"): Scope.ADMINISTER,
     ("POST", "/v1/clusters/{name}/rounds"): Scope.SUBMIT,
     ("POST", "/v1/clusters/{name}/events"): Scope.SUBMIT,
+    ("POST", "/v1/clusters/{name}/observations"): Scope.SUBMIT,
+    ("POST", "/v1/audit/speedups"): Scope.SUBMIT,
     ("GET", "/v1/clusters/{name}"): Scope.READ,
     ("GET", "/v1/clusters/{name}/rounds"): Scope.READ,
     ("GET", "/v1/clusters/{name}/rounds/{n}"): Scope.READ,
@@ -38,6 +40,7 @@ NEEDS = {
     ("GET", "/v1/clusters/{name}/owed-received"): Scope.READ,
     ("GET", "/v1/clusters/{name}/occupancy"): Scope.READ,
     ("GET", "/v1/clusters/{name}/usage"): Scope.READ,
+    ("GET", "/v1/clusters/{name}/speedups"): Scope.READ,
 }
 
 
@@ -56,6 +59,17 @@ def test_every_route_of_the_service_has_a_rule(tmp_path: object) -> None:
     assert len(routes) == sum(len(route.methods or ()) for route in app.router.routes if isinstance(route, Route))
     assert all(isinstance(route, Route) for route in app.router.routes)
     assert {("GET" if method == "HEAD" else method, path) for method, path in routes} <= RULES.keys()
+
+
+def test_no_rule_is_left_over_from_a_route_that_is_gone(tmp_path: object) -> None:
+    app = create_app(Settings(data_dir=str(tmp_path)))
+    there = {
+        (method, route.path)
+        for route in app.router.routes
+        if isinstance(route, Route)
+        for method in route.methods or ()
+    }
+    assert there >= RULES.keys() == PUBLIC | NEEDS.keys()
 
 
 def test_the_table_says_what_each_route_must_ask_for() -> None:

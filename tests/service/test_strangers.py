@@ -113,6 +113,9 @@ def test_it_cannot_submit_a_round_configure_or_adjust(office: Office) -> None:
         ("POST", f"{SKY}/rounds", ROUNDS[2]),
         ("POST", "/v1/allocate", {"state": {}}),
         ("PUT", SKY, CONFIG),
+        ("POST", "/v1/audit/speedups", {"state": {}, "observations": []}),
+        ("POST", f"{SKY}/observations", {"observations": []}),
+        ("GET", f"{SKY}/speedups", None),
         (
             "POST",
             f"{SKY}/adjustments",

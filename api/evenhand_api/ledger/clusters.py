@@ -25,6 +25,7 @@ class Cluster:
     Attributes
     ----------
     down : by node that the last round saw down or gone, since when (microseconds).
+    kept_from_us : from when on the ledger is whole; what was before may have been forgotten.
     """
 
     id: int
@@ -36,6 +37,7 @@ class Cluster:
     config: ClusterConfig
     nodes_text: str
     down: Mapping[str, int]
+    kept_from_us: int
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -89,6 +91,7 @@ def find_cluster(connection: Connection, name: str, *, lock: bool = False) -> Cl
         config=ClusterConfig.model_validate_json(document),
         nodes_text=row.nodes,
         down=json.loads(row.down),
+        kept_from_us=row.kept_from_us,
     )
 
 

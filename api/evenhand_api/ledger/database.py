@@ -7,9 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -70,6 +67,10 @@ def migrate(engine: Engine) -> None:
     LedgerUnavailable
         If the database cannot be reached or written.
     """
+    from alembic import command  # late: a short command line program needs no migrations to say --help
+    from alembic.config import Config
+    from alembic.util import CommandError
+
     try:
         with _alone(engine), engine.begin() as connection:
             config = Config()

@@ -5,12 +5,13 @@ Reported only: nothing is decided by it, and no job is stopped for it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Any
 
 from sqlalchemy import Connection, func, select
 
 from evenhand_api.ledger.instants import HOUR, to_us, written
-from evenhand_api.ledger.tables import hours
+from evenhand_api.ledger.tables import holds, hours
 from evenhand_models import ClusterState
 
 IDLE = 0.05
@@ -52,15 +53,23 @@ def occupancy_of(state: ClusterState) -> dict[str, Any]:
 
 
 def held_hours(connection: Connection, cluster_id: int, from_us: int, to_us: int) -> list[dict[str, Any]]:
-    """Return GPU-hours held by group and type in whole hours of [from, to), of work that has ended."""
+    """Return GPU-hours held by group and type: whole hours of [from, to), what goes on up to `to`."""
     h = hours.c
+    first, last = from_us // HOUR, -(-to_us // HOUR)
     query = (
         select(h.group_id, h.gpu_type, h.charged, func.sum(h.held_us))
-        .where(h.cluster_id == cluster_id, h.hour >= from_us // HOUR, h.hour < -(-to_us // HOUR))
+        .where(h.cluster_id == cluster_id, h.hour >= first, h.hour < last)
         .group_by(h.group_id, h.gpu_type, h.charged)
-        .order_by(h.group_id, h.gpu_type, h.charged)
     )
+    held: dict[tuple[str, str, bool], int] = defaultdict(int)
+    for group, kind, charged, amount in connection.execute(query):
+        held[group, kind, bool(charged)] += int(amount)
+    for row in connection.execute(select(holds).where(holds.c.cluster_id == cluster_id)):
+        lasted = to_us - max(first * HOUR, row.since_us)
+        if lasted > 0:
+            held[row.group_id or "", row.gpu_type, bool(row.charged)] += row.gpus * lasted
     return [
-        {"group": group, "gpu_type": kind, "charged": bool(charged), "gpu_hours": int(held) / HOUR}
-        for group, kind, charged, held in connection.execute(query)
+        {"group": group, "gpu_type": kind, "charged": charged, "gpu_hours": amount / HOUR}
+        for (group, kind, charged), amount in sorted(held.items())
+        if amount
     ]

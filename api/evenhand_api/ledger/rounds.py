@@ -98,7 +98,9 @@ def usage_of(connection: Connection, cluster: Cluster, now_us: int) -> tuple[Usa
         decayed = decayed_usage(connection, cluster.id, now_us, policy.half_life_s)
         hours = {group: amount / PER_GPU_HOUR for group, amount in decayed.items()}
     else:
-        exact = window_usage(connection, cluster.id, now_us - policy.window_s * SECOND, now_us)
+        exact = window_usage(
+            connection, cluster.id, max(cluster.kept_from_us, now_us - policy.window_s * SECOND), now_us
+        )
         hours = {group: as_gpu_hours(amount) for group, amount in exact.items()}
     return tuple(Usage(group=group, charged_gpu_hours=max(0.0, used)) for group, used in sorted(hours.items()))
 

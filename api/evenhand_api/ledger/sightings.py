@@ -5,6 +5,7 @@ Only what differs from the round before becomes a fact: a round of jobs that go 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -137,7 +138,7 @@ def _register(connection: Connection, cluster: Cluster, state: ClusterState) -> 
     query = select(jobs).where(j.cluster_id == cluster.id, j.last_round.is_(None))
     present = {row.job: row for row in connection.execute(query)}
     listed = {job.id for job in state.jobs}
-    said = {job.id: (job.group, job.user, job.contract.min_runtime_s) for job in state.jobs}
+    said = {job.id: _told(job) for job in state.jobs}
     this_round = cluster.last_round + 1
     coming = [name for name in said if name not in present]
     base = {"cluster_id": cluster.id, "first_round": this_round, "last_round": None}
@@ -151,9 +152,18 @@ def _register(connection: Connection, cluster: Cluster, state: ClusterState) -> 
         connection.execute(gone.values(last_round=cluster.last_round))
 
 
-def _said(row: Row[Any]) -> tuple[str, str | None, int]:
-    return row.group_id, row.user_id, row.min_runtime_s
+def _told(job: Job) -> tuple[str, str | None, int, str]:
+    """What the list keeps of a job, in the order of `_KEPT`."""
+    declared = json.dumps({"speedup": dict(job.speedup), "resumable": job.contract.resumable})
+    return job.group, job.user, job.contract.min_runtime_s, declared
 
 
-def _columns(said: tuple[str, str | None, int]) -> dict[str, Any]:
-    return {"group_id": said[0], "user_id": said[1], "min_runtime_s": said[2]}
+_KEPT = ("group_id", "user_id", "min_runtime_s", "declared")
+
+
+def _said(row: Row[Any]) -> tuple[Any, ...]:
+    return tuple(getattr(row, name) for name in _KEPT)
+
+
+def _columns(said: tuple[Any, ...]) -> dict[str, Any]:
+    return dict(zip(_KEPT, said, strict=True))

@@ -66,8 +66,10 @@ clusters = Table(
     Column("last_now_us", BigInteger),
     Column("nodes", Text, nullable=False),
     Column("down", Text, nullable=False),
+    Column("kept_from_us", BigInteger, nullable=False, server_default="0"),
 )
-"""One row a cluster: versions, the last round, the nodes as they are (JSON), those the last round saw down (JSON)."""
+"""One row a cluster: versions, the last round, the nodes as they are (JSON), those the last round saw down (JSON),
+and from when on the ledger is whole (what was before may have been forgotten)."""
 
 cluster_versions = Table(
     "cluster_versions",
@@ -87,11 +89,27 @@ jobs = Table(
     Column("group_id", Name, nullable=False),
     Column("user_id", Name),
     Column("min_runtime_s", BigInteger, nullable=False),
+    Column("declared", Text, nullable=False),
     Column("first_round", Integer, nullable=False),
     Column("last_round", Integer),
     Index("ix_jobs_present", "cluster_id", "last_round"),
 )
-"""Every job a round has listed; `last_round` is unset while the latest round lists it."""
+"""Every job a round has listed, what it declared (JSON); `last_round` is unset while the latest round lists it."""
+
+observations = Table(
+    "observations",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=True),
+    _cluster(),
+    Column("job", Name, nullable=False),
+    Column("ended_us", BigInteger),
+    Column("payload", Text, nullable=False),
+    Column("digest", Digest, nullable=False),
+    Column("recorded_us", BigInteger, nullable=False),
+    UniqueConstraint("cluster_id", "digest"),
+    Index("ix_observations_job", "cluster_id", "job"),
+)
+"""What was measured of jobs: work done on GPUs of a type in some time (JSON)."""
 
 facts = Table(
     "facts",
@@ -192,6 +210,7 @@ hours = Table(
     Column("charge_rest", BigInteger, nullable=False),
     Column("slope", BigInteger, nullable=False),
     Column("held_us", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 """Roll-up of the intervals by hour since 1970. `slope` is the weight of what began before the hour and ends in or after it,
 `held_us` GPUs x microseconds; the group of work that is counted nowhere is the empty name."""

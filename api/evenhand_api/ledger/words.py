@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import Field, Strict, StringConstraints, TypeAdapter, ValidationError
 
 from evenhand_api.ledger.kinds import EventKind
 from evenhand_models import FieldError, GpuType, Group, Job, Node, Placement, Policy
 from evenhand_models.checks import Draft, draft_errors, entry_errors
 from evenhand_models.jobs import Placements
-from evenhand_models.quantities import Id, Instant, Number, Ordinal, Seconds, WireModel
+from evenhand_models.observations import Observation
+from evenhand_models.quantities import Count, Id, Instant, Number, Seconds, WireModel
 from evenhand_models.tree import check_tree
 
 Sentence = Annotated[str, Strict(), StringConstraints(min_length=1, max_length=2_000)]
@@ -37,7 +39,7 @@ class RoundRequest(WireModel):
         default=(), description="Nodes that changed or are new, whole; they stay so until said otherwise."
     )
     gone_nodes: tuple[Id, ...] = Field(default=(), description="Names of nodes that are no longer there.")
-    state_version: Ordinal | None = Field(
+    state_version: Count | None = Field(
         default=None,
         description="The cluster's state_version this request rests on: 409 if there is a newer one; "
         "unset: whatever it is.",
@@ -69,6 +71,14 @@ class EventBatch(WireModel):
     events: Annotated[tuple[Event, ...], Field(max_length=MAX_EVENTS)] = Field(description="What happened.")
 
 
+class ObservationBatch(WireModel):
+    """What was measured of jobs, for the audit of speedups."""
+
+    observations: Annotated[tuple[Observation, ...], Field(max_length=MAX_EVENTS)] = Field(
+        description="What was measured, in any order."
+    )
+
+
 class AdjustmentRequest(WireModel):
     """Charge added to a group or taken off it, with a reason, kept for good."""
 
@@ -79,6 +89,23 @@ class AdjustmentRequest(WireModel):
     at: Instant | None = Field(
         default=None, description="The instant at which it counts; unset: that of the last round."
     )
+
+
+def instant_of(text: str) -> datetime:
+    """Read an instant as the wire contract writes it.
+
+    Raises
+    ------
+    ValueError
+        If it is none; says what one looks like.
+    """
+    try:
+        return _instants.validate_python(text)
+    except ValidationError as refused:
+        raise ValueError(refused.errors()[0]["msg"].removeprefix("Value error, ")) from None
+
+
+_instants: TypeAdapter[datetime] = TypeAdapter(Instant)
 
 
 def config_errors(config: ClusterConfig) -> list[FieldError]:

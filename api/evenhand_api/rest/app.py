@@ -31,6 +31,7 @@ from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem, problem_of
 from evenhand_api.rest.readiness import LedgerCheck
 from evenhand_api.rest.rounds import TINY
+from evenhand_api.rest.speedups import answer_audit_speedups
 from evenhand_api.rest.workers import Work, Workers
 from evenhand_api.settings import Settings
 from evenhand_models import EvenhandError
@@ -112,6 +113,11 @@ def _add_routes(app: Service, settings: Settings, workers: Workers, database: Le
     async def allocate(request: Request) -> Response:
         body = await read_body(request, settings.max_body_bytes)
         return _response(await workers.answer(body))
+
+    @app.post("/v1/audit/speedups", include_in_schema=False)
+    async def audit_speedups(request: Request) -> Response:
+        body = await read_body(request, settings.max_body_bytes)
+        return _response(await workers.answer(body, answer_audit_speedups))
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:

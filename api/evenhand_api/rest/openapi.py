@@ -10,6 +10,7 @@ from evenhand_api.rest.clusters.openapi import OPERATIONS, cluster_schemas, oper
 from evenhand_api.rest.openapi_access import SECURITY_SCHEMES, add_access
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.rounds import TINY
+from evenhand_api.rest.speedups import EXAMPLE
 from evenhand_models import json_schema
 
 Node = dict[str, Any]
@@ -87,6 +88,7 @@ def openapi_document() -> Node:
     models = cast("Node", _tidy(cluster_schemas() | json_schema()["$defs"]))
     paths: Node = {
         "/v1/allocate": {"post": _allocate()},
+        "/v1/audit/speedups": {"post": _audit_speedups()},
         "/healthz": {"get": _healthz()},
         "/readyz": {"get": _readyz()},
         "/metrics": {"get": _metrics()},
@@ -163,6 +165,36 @@ def _allocate() -> Node:
             },
         },
         "responses": {"200": _reply("The plan.", "Plan")} | _problems(kinds),
+    }
+
+
+def _audit_speedups() -> Node:
+    kinds = [
+        Kind.MALFORMED,
+        Kind.TOO_LARGE,
+        Kind.UNSUPPORTED,
+        Kind.INVALID,
+        Kind.INTERNAL,
+        Kind.OVER_CAPACITY,
+    ]
+    return {
+        "operationId": "audit_speedups",
+        "summary": "Hold declared speedups against observed ones",
+        "description": "Takes the state and what was observed of its jobs; answers who declares too much or too "
+        "little and by how much, what that gains under each objective, which speedups the next rounds should go by, "
+        "estimates for types that jobs leave out, and jobs declared resumable that came back without their progress. "
+        "Nothing is kept. The body may come with Content-Encoding gzip.",
+        "requestBody": {
+            "required": True,
+            "description": "The state, what was observed, and how to judge.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/SpeedupAuditRequest"},
+                    "examples": {"declares_six_does_two": {"value": json.loads(EXAMPLE)}},
+                }
+            },
+        },
+        "responses": {"200": _reply("What was found.", "SpeedupReport")} | _problems(kinds),
     }
 
 

@@ -6,15 +6,15 @@ from pydantic import Field
 
 from evenhand_api.ledger.words import ClusterConfig
 from evenhand_models import Assignment, CertificateStatus, GroupReport, Node, Plan
-from evenhand_models.quantities import Flag, Fraction, Id, Instant, Number, Ordinal, Text, TotalGpus, WireModel
+from evenhand_models.quantities import Count, Flag, Fraction, Id, Instant, Number, Text, TotalGpus, WireModel
 
 
 class ClusterVersions(WireModel):
     """The versions of a cluster after a configuration was written."""
 
     cluster: Id = Field(description="Name of the cluster.")
-    config_version: Ordinal = Field(description="Version of its configuration.")
-    state_version: Ordinal = Field(description="Version the next round may rest on.")
+    config_version: Count = Field(description="Version of its configuration.")
+    state_version: Count = Field(description="Version the next round may rest on.")
 
 
 class ClusterList(WireModel):
@@ -27,9 +27,9 @@ class ClusterStanding(WireModel):
     """How a cluster stands."""
 
     cluster: Id = Field(description="Name of the cluster.")
-    state_version: Ordinal = Field(description="Version the next round may rest on.")
-    config_version: Ordinal = Field(description="Version of its configuration.")
-    last_round: Ordinal = Field(description="Number of its last round; 0: none yet.")
+    state_version: Count = Field(description="Version the next round may rest on.")
+    config_version: Count = Field(description="Version of its configuration.")
+    last_round: Count = Field(description="Number of its last round; 0: none yet.")
     last_now: Instant | None = Field(description="Instant of its last round; null: none yet.")
     config: ClusterConfig = Field(description="The configuration in force.")
     nodes: tuple[Node, ...] = Field(description="Its nodes as rounds have left them.")
@@ -39,18 +39,18 @@ class RoundAnswer(WireModel):
     """A round that was decided."""
 
     cluster: Id = Field(description="Name of the cluster.")
-    round: Ordinal = Field(description="Number of the round, the first is 1.")
-    state_version: Ordinal = Field(description="Version the next round may rest on.")
+    round: Count = Field(description="Number of the round, the first is 1.")
+    state_version: Count = Field(description="Version the next round may rest on.")
     plan: Plan = Field(description="The plan.")
 
 
 class RoundLine(WireModel):
     """A round in a list."""
 
-    round: Ordinal = Field(description="Number of the round.")
+    round: Count = Field(description="Number of the round.")
     now: Instant = Field(description="Instant of its decision.")
-    state_version: Ordinal = Field(description="Version it made.")
-    config_version: Ordinal = Field(description="Configuration it was decided by.")
+    state_version: Count = Field(description="Version it made.")
+    config_version: Count = Field(description="Configuration it was decided by.")
     state_hash: Text = Field(description="SHA-256 of its state.")
     plan_hash: Text = Field(description="SHA-256 of its plan.")
     status: CertificateStatus = Field(description="optimal, feasible or fallback.")
@@ -67,14 +67,14 @@ class EventsRecorded(WireModel):
     """Events that were recorded, those that were known among them."""
 
     cluster: Id = Field(description="Name of the cluster.")
-    recorded: Ordinal = Field(description="How many events the request held.")
+    recorded: Count = Field(description="How many events the request held.")
 
 
 class Adjustment(WireModel):
     """An adjustment as it is kept."""
 
     cluster: Id = Field(description="Name of the cluster.")
-    adjustment: Ordinal = Field(description="Its number.")
+    adjustment: Count = Field(description="Its number.")
     group: Id = Field(description="Id of the group.")
     charged_gpu_hours: Number = Field(description="Charged GPU-hours added; negative: taken off.")
     at: Instant = Field(description="The instant at which it counts.")
@@ -85,7 +85,7 @@ class Adjustment(WireModel):
 class Decided(WireModel):
     """What a round answered about a job."""
 
-    round: Ordinal = Field(description="Number of the round.")
+    round: Count = Field(description="Number of the round.")
     now: Instant = Field(description="Instant of its decision.")
     assignment: Assignment = Field(description="What was to happen to the job, and why.")
 
@@ -120,7 +120,7 @@ class Groups(WireModel):
 
     cluster: Id = Field(description="Name of the cluster.")
     at: Instant = Field(description="The instant up to which usage counts.")
-    round: Ordinal = Field(description="Number of the last round.")
+    round: Count = Field(description="Number of the last round.")
     groups: tuple[GroupStanding, ...] = Field(description="The groups of the tree, in the order of their ids.")
 
 
@@ -200,7 +200,7 @@ class Occupancy(WireModel):
     """Held against used. Reported only: nothing is decided by it."""
 
     cluster: Id = Field(description="Name of the cluster.")
-    round: Ordinal = Field(description="Number of the round that groups and idle are from.")
+    round: Count = Field(description="Number of the round that groups and idle are from.")
     groups: tuple[HeldNow, ...] = Field(description="By group and type, in the last round.")
     idle: tuple[IdleJob, ...] = Field(description="Jobs that hold GPUs idle, the largest first, at most 1,000.")
     from_at: Instant = Field(description="Begin of the period of held; its whole hour counts.")

@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from evenhand_api.ledger.words import AdjustmentRequest, ClusterConfig, EventBatch, RoundRequest
+from evenhand_api.ledger.words import AdjustmentRequest, ClusterConfig, EventBatch, ObservationBatch, RoundRequest
 from evenhand_api.rest.clusters import answers
 from evenhand_api.rest.clusters.parameters import CLUSTER_NAME, KEY_HEADER
 from evenhand_api.rest.problems import Kind
+from evenhand_models import SpeedupReport
 
 Node = dict[str, Any]
 READS = (Kind.NOT_FOUND, Kind.INVALID, Kind.INTERNAL, Kind.LEDGER_UNAVAILABLE)
@@ -76,6 +77,9 @@ _ADJUSTMENT: Node = {
     "at": "2026-11-01T12:00:00Z",
 }
 
+_OBSERVATIONS: Node = {
+    "observations": [{"job": "train-1", "gpu_type": "h100", "gpus": 4, "work_done": 8000, "seconds": 1000}]
+}
 OPERATIONS = (
     Operation(
         "get",
@@ -163,6 +167,26 @@ OPERATIONS = (
         AdjustmentRequest,
         _ADJUSTMENT,
         statuses=("201",),
+    ),
+    Operation(
+        "post",
+        "/v1/clusters/{name}/observations",
+        "post_observations",
+        "Report what jobs did on their GPUs",
+        "Work done on GPUs of a type in some time: what the audit of speedups goes by.",
+        answers.EventsRecorded,
+        WRITES,
+        ObservationBatch,
+        _OBSERVATIONS,
+    ),
+    Operation(
+        "get",
+        "/v1/clusters/{name}/speedups",
+        "get_speedups",
+        "Declared speedups against observed ones",
+        "The last round's jobs and those that have ended, against all that was reported: who is off, what it gains.",
+        SpeedupReport,
+        (*READS, Kind.OVER_CAPACITY),
     ),
     Operation(
         "get",

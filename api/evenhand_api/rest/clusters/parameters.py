@@ -6,18 +6,16 @@ import re
 from collections.abc import Collection
 from datetime import datetime
 
-from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 
+from evenhand_api.ledger.words import instant_of
 from evenhand_models import FieldError, InvalidInput
-from evenhand_models.quantities import Instant
 
 CLUSTER_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"
 """What a cluster may be called: it stands in addresses and in metrics."""
 KEY_HEADER = "Idempotency-Key"
 _is_name = re.compile(CLUSTER_NAME, re.ASCII).fullmatch
 _is_key = re.compile(r"[\x21-\x7e]{1,200}", re.ASCII).fullmatch
-_instants = TypeAdapter(Instant)
 
 
 def cluster_name(request: Request) -> str:
@@ -78,10 +76,9 @@ class Query:
         if given is None:
             return None
         try:
-            return _instants.validate_python(given.replace(" ", "+"))
-        except ValidationError as refused:
-            said = refused.errors()[0]["msg"].removeprefix("Value error, ")
-            raise InvalidInput([FieldError("", f"parameter {name} {said}.")]) from None
+            return instant_of(given.replace(" ", "+"))  # a plus that was not percent-encoded
+        except ValueError as refused:
+            raise InvalidInput([FieldError("", f"parameter {name} {refused}.")]) from None
 
     def number(self, name: str, least: int, most: int) -> int | None:
         """Read a whole number within bounds, None if it is not given."""

@@ -192,4 +192,4 @@ def _instant(cluster: Cluster, at: datetime | None) -> int:
 def _period(cluster: Cluster, start: datetime | None, end: datetime | None) -> tuple[int, int]:
     to = _instant(cluster, end)
     begin = to_us(start) if start is not None else to - min(DEFAULT_PERIOD, cluster.policy.window_s * SECOND)
-    return min(begin, to), to
+    return min(max(begin, cluster.kept_from_us), to), to

@@ -19,6 +19,7 @@ from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.clusters import reads, writes
 from evenhand_api.rest.clusters.message import packed
 from evenhand_api.rest.clusters.parameters import Query, cluster_name, idempotency_key
+from evenhand_api.rest.clusters.speedups import answer_speedups, speedups_message
 from evenhand_api.rest.problems import Answer
 from evenhand_api.rest.workers import Workers
 from evenhand_api.settings import Settings
@@ -69,6 +70,11 @@ class Doors:
         await self.in_thread(self._ledger.engine)  # migrated before a worker opens it
         return await self._workers.answer(packed(self._ledger.url, posted))
 
+    async def audit_speedups(self, name: str) -> Answer:
+        """Let a worker process audit a cluster's speedups."""
+        await self.in_thread(self._ledger.engine)
+        return await self._workers.answer(speedups_message(self._ledger.url, name), answer_speedups)
+
 
 def add_cluster_routes(app: FastAPI, settings: Settings, workers: Workers, ledger: Ledger) -> None:
     """Add the stateful routes to an application."""
@@ -98,6 +104,12 @@ def _add_writes(app: FastAPI, doors: Doors) -> None:
         name = cluster_name(request)
         body = await doors.body(request)
         return document(await doors.write(lambda engine: writes.write_events(engine, name, body)))
+
+    @app.post("/v1/clusters/{name}/observations", include_in_schema=False)
+    async def post_observations(request: Request) -> Response:
+        name = cluster_name(request)
+        body = await doors.body(request)
+        return document(await doors.write(lambda engine: writes.write_observations(engine, name, body)))
 
     @app.post("/v1/clusters/{name}/adjustments", include_in_schema=False)
     async def post_adjustment(request: Request) -> Response:
@@ -143,6 +155,12 @@ def _add_reads(app: FastAPI, doors: Doors) -> None:
     async def get_groups(request: Request) -> Response:
         at, name = Query(request, ("at",)).instant("at"), cluster_name(request)
         return document(await doors.read(lambda connection: reads.groups_document(connection, name, at)))
+
+    @app.get("/v1/clusters/{name}/speedups", include_in_schema=False)
+    async def get_speedups(request: Request) -> Response:
+        Query(request, ())
+        answer = await doors.audit_speedups(cluster_name(request))
+        return Response(answer.body, answer.status, dict(answer.headers), answer.media_type)
 
     for path, report in (
         ("owed-received", reads.owed_document),

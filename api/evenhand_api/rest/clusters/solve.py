@@ -38,7 +38,7 @@ def answer_round(message: bytes, max_time_limit_s: float) -> Answer:
             found.append(figures_of(plan))
             return plan
 
-        body, again = decide_round(_engine(url), posted, max_time_limit_s, decide)
+        body, again = decide_round(worker_engine(url), posted, max_time_limit_s, decide)
         headers = {"Idempotent-Replayed": "true"} if again else {}
         figures = None if again else found[-1].of_round(posted.cluster, number_of(body))
         return Answer(200, "application/json", body, headers, figures)
@@ -53,6 +53,6 @@ def number_of(answer: bytes) -> int:
 
 
 @cache
-def _engine(url: str) -> Engine:
+def worker_engine(url: str) -> Engine:
     """The process's own connections to the ledger, which the service has migrated."""
     return open_engine(url)

@@ -12,7 +12,8 @@ from evenhand_api.ledger.clusters import find_cluster, put_cluster
 from evenhand_api.ledger.database import writing
 from evenhand_api.ledger.events import record_events
 from evenhand_api.ledger.instants import to_us
-from evenhand_api.ledger.words import AdjustmentRequest, ClusterConfig, EventBatch, config_errors
+from evenhand_api.ledger.observed import add_observations
+from evenhand_api.ledger.words import AdjustmentRequest, ClusterConfig, EventBatch, ObservationBatch, config_errors
 from evenhand_models import FieldError, InvalidInput
 from evenhand_models.parse import parse_fields
 
@@ -45,6 +46,14 @@ def write_events(engine: Engine, name: str, body: bytes) -> dict[str, Any]:
     with writing(engine) as connection:
         record_events(connection, find_cluster(connection, name, lock=True), batch.events)
     return {"cluster": name, "recorded": len(batch.events)}
+
+
+def write_observations(engine: Engine, name: str, body: bytes) -> dict[str, Any]:
+    """Keep what was measured."""
+    batch = parse_fields(body, ObservationBatch)
+    with writing(engine) as connection:
+        add_observations(connection, find_cluster(connection, name, lock=True), batch.observations)
+    return {"cluster": name, "recorded": len(batch.observations)}
 
 
 def write_adjustment(engine: Engine, name: str, body: bytes) -> dict[str, Any]:

@@ -23,6 +23,7 @@ def upgrade() -> None:
         sa.Column("last_now_us", sa.BigInteger(), nullable=True),
         sa.Column("nodes", sa.Text(), nullable=False),
         sa.Column("down", sa.Text(), nullable=False),
+        sa.Column("kept_from_us", sa.BigInteger(), server_default="0", nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_clusters")),
         sa.UniqueConstraint("name", name=op.f("uq_clusters_name")),
     )
@@ -113,6 +114,7 @@ def upgrade() -> None:
         sa.Column("held_us", sa.BigInteger(), nullable=False),
         sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_hours_cluster_id")),
         sa.PrimaryKeyConstraint("cluster_id", "hour", "group_id", "gpu_type", "charged", name=op.f("pk_hours")),
+        sqlite_with_rowid=False,
     )
     op.create_table(
         "incarnations",
@@ -163,6 +165,7 @@ def upgrade() -> None:
         sa.Column("group_id", sa.String(length=256), nullable=False),
         sa.Column("user_id", sa.String(length=256), nullable=True),
         sa.Column("min_runtime_s", sa.BigInteger(), nullable=False),
+        sa.Column("declared", sa.Text(), nullable=False),
         sa.Column("first_round", sa.Integer(), nullable=False),
         sa.Column("last_round", sa.Integer(), nullable=True),
         sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_jobs_cluster_id")),
@@ -181,6 +184,22 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_node_facts_cluster_id")),
         sa.PrimaryKeyConstraint("cluster_id", "node", "at_us", "up", name=op.f("pk_node_facts")),
     )
+    op.create_table(
+        "observations",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), autoincrement=True, nullable=False),
+        sa.Column("cluster_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
+        sa.Column("job", sa.String(length=256), nullable=False),
+        sa.Column("ended_us", sa.BigInteger(), nullable=True),
+        sa.Column("payload", sa.Text(), nullable=False),
+        sa.Column("digest", sa.String(length=64), nullable=False),
+        sa.Column("recorded_us", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_observations_cluster_id")),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_observations")),
+        sa.UniqueConstraint("cluster_id", "digest", name=op.f("uq_observations_cluster_id_digest")),
+    )
+    with op.batch_alter_table("observations", schema=None) as batch_op:
+        batch_op.create_index("ix_observations_job", ["cluster_id", "job"], unique=False)
+
     op.create_table(
         "owed_hours",
         sa.Column("cluster_id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
@@ -220,6 +239,7 @@ def downgrade() -> None:
     """Take back."""
     op.drop_table("rounds")
     op.drop_table("owed_hours")
+    op.drop_table("observations")
     op.drop_table("node_facts")
     with op.batch_alter_table("jobs", schema=None) as batch_op:
         batch_op.drop_index("ix_jobs_present")
