@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import itertools
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +18,28 @@ from evenhand_api.access.tokens import create_token
 from evenhand_api.ledger.database import migrate, open_engine, writing
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.settings import Settings, Tokens
-from service.departments import CLUSTER, seed
+from service.departments import CLUSTER, CONFIG, EVENTS, ROUNDS, seed
 from service.inline import inline_client
 
 LEFT_OUT = [
     # JSON Schema cannot say that ids are unique or placements fit; a state machine's names need not exist.
     schemathesis.checks.positive_data_acceptance,
     schemathesis.checks.max_response_time,
+    # Names and bodies are put right below: what was drawn as wrong may be taken then.
+    schemathesis.checks.negative_data_rejection,
 ]
+ADJUSTMENT = {"group": "acorn", "charged_gpu_hours": 1.5, "reason": "a test", "author": "uma"}
+RIGHT = {
+    ("PUT", "/v1/clusters/{name}"): CONFIG,
+    ("POST", "/v1/clusters/{name}/rounds"): ROUNDS[-1],
+    ("POST", "/v1/clusters/{name}/events"): EVENTS,
+    ("POST", "/v1/clusters/{name}/adjustments"): ADJUSTMENT,
+}
+"""Bodies that are right, in place of every other one that is drawn: else nearly all are refused, and nothing follows."""
 
 
-def run(folder: Path, examples: int, steps: int, *scopes: Scope, groups: tuple[str, ...] = ()) -> set[int]:
-    """Run sequences of operations with a token of these scopes; returns the statuses that came."""
+def run(folder: Path, examples: int, steps: int, *scopes: Scope, groups: tuple[str, ...] = ()) -> Counter[int]:
+    """Run sequences of operations with a token of these scopes; returns how often which status came."""
     url = f"sqlite:///{folder}/ledger.sqlite3"
     engine = open_engine(url)
     migrate(engine)
@@ -35,20 +48,23 @@ def run(folder: Path, examples: int, steps: int, *scopes: Scope, groups: tuple[s
         secret, _ = create_token(connection, "machine", scopes, groups=groups)
     engine.dispose()
     client = inline_client(Settings(database_url=url, tokens=Tokens.REQUIRED, max_body_mb=0.2, max_time_limit_s=1))
-    schema = schemathesis.openapi.from_dict(openapi_document())
+    schema = schemathesis.openapi.from_dict(openapi_document()).include(path_regex="^/v1/clusters")
     schema.app = client.app
-    statuses: set[int] = set()
+    statuses: Counter[int] = Counter()
+
+    turns = itertools.count()
 
     class Machine(schema.as_state_machine()):  # type: ignore[misc]
         def get_call_kwargs(self, case: Any) -> dict[str, Any]:
+            right = RIGHT.get((case.method, case.path))
+            if right is not None and next(turns) % 2:
+                case.body, case.media_type = copy.deepcopy(right), "application/json"
             if "name" in (case.path_parameters or {}):
                 case.path_parameters["name"] = CLUSTER  # sequences meet in one cluster
             return {"headers": {"Authorization": f"Bearer {secret.written()}"}}
 
         def validate_response(self, response: Any, case: Any, **more: Any) -> None:
-            statuses.add(response.status_code)
-            if case.path == "/readyz" and response.status_code == 503:
-                return  # it has no processes here, and says so
+            statuses[response.status_code] += 1
             case.validate_response(response, excluded_checks=LEFT_OUT, **more)
 
     quiet = settings(
@@ -64,12 +80,14 @@ def run(folder: Path, examples: int, steps: int, *scopes: Scope, groups: tuple[s
 
 
 def test_sequences_of_operations_fit_the_description_for_who_may_do_all(tmp_path: Path) -> None:
-    assert {200, 422} <= run(tmp_path, 6, 8, *Scope) <= {200, 201, 400, 404, 405, 409, 413, 415, 422, 503}
+    found = run(tmp_path, 12, 6, *Scope)
+    assert found[200] + found[201] > 5
+    assert found.keys() <= {200, 201, 400, 404, 405, 409, 413, 415, 422, 503}
 
 
 def test_sequences_of_operations_fit_the_description_for_who_may_see_a_part(tmp_path: Path) -> None:
     found = run(tmp_path, 6, 8, Scope.READ, Scope.SUBMIT, groups=("acorn",))
-    assert 403 in found
+    assert found[403] > 0
     assert not any(status >= 500 and status != 503 for status in found)
 
 
