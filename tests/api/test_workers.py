@@ -44,6 +44,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_two_requests_at_once_get_their_own_answers_from_two_processes() -> None:
     with doors(max_concurrent=2) as wish, ThreadPoolExecutor(2) as both:
+        until(lambda: "evenhand_processes_ready 2.0" in wish.get("/metrics").text)
         slow, quick = both.submit(wish, echo="slow", sleep_s=1.0), both.submit(wish, echo="quick")
         assert quick.result().json()["echo"] == "quick"
         assert slow.result().json()["echo"] == "slow"

@@ -39,17 +39,12 @@ class Workers:
         self._first = first
         self._metrics = metrics or Metrics()
         self._metrics.watch(self._gauges)
-        self._free: asyncio.Queue[Slot] = asyncio.Queue()
-        self._threads = ThreadPoolExecutor(settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
-        self._slots: set[Slot] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_house = 0
         self._in_hand = 0
         self._recent_s = 1.0
         self._complaint = "No process has solved its first round yet."
-        self._stopping = asyncio.Event()
-        self._given_up = asyncio.Event()
-        self._closed = False
+        self._anew()
 
     @property
     def in_house(self) -> int:
@@ -64,9 +59,20 @@ class Workers:
         return None if self._ready_slots() else self._complaint
 
     def start(self) -> None:
-        """Start all processes; each becomes free once it has solved its first round."""
+        """Start all processes, once more if they were ended; each becomes free once it has solved its first round."""
+        if self._closed:
+            self._anew()
         for _ in range(self._settings.max_concurrent):
             self._add_slot()
+
+    def _anew(self) -> None:
+        """Have no processes yet, and no wish to stop."""
+        self._free: asyncio.Queue[Slot] = asyncio.Queue()
+        self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
+        self._slots: set[Slot] = set()
+        self._stopping = asyncio.Event()
+        self._given_up = asyncio.Event()
+        self._closed = False
 
     def drain(self) -> None:
         """Refuse what waits and what comes; give back what is still in hand after `stop_within_s`."""
