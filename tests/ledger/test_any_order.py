@@ -145,7 +145,7 @@ def check(engine: Engine, world: World, heard: list[Told | Seen], windows: list[
 WINDOWS = st.lists(st.tuples(MINUTES, MINUTES).map(lambda w: (min(w), max(w))), min_size=1, max_size=4)
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(worlds(), WINDOWS)
 def test_any_order_of_facts_is_charged_as_a_plain_recomputation_says(
     engine: Engine, told: tuple[World, list[Told | Seen]], windows: list[tuple[int, int]]

@@ -41,6 +41,18 @@ def test_eight_at_once_may_open_a_new_file(tmp_path: Path) -> None:
         assert list(pool.map(opened, range(8))) == [0] * 8
 
 
+def test_many_files_may_be_opened_at_once(tmp_path: Path) -> None:
+    def opened(number: int) -> set[str]:
+        engine = open_engine(f"sqlite:///{tmp_path / f'ledger{number}.sqlite3'}")
+        migrate(engine)
+        names = set(inspect(engine).get_table_names())
+        engine.dispose()
+        return names
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(names == {*metadata.tables, "alembic_version"} for names in pool.map(opened, range(8)))
+
+
 def test_what_is_not_written_to_its_end_is_not_written(engine: Engine) -> None:
     row = "INSERT INTO clusters (name, state_version, config_version, last_round, nodes, down) VALUES (:n, 0, 1, 0, '[]', '{}')"
     with writing(engine) as connection:

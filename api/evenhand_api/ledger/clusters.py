@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sqlalchemy import Connection, insert, select, update
@@ -42,7 +42,7 @@ class Cluster:
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes as the last round or configuration left them."""
-        return tuple(Node.model_validate(node) for node in json.loads(self.nodes_text))
+        return _read_nodes(self.nodes_text)
 
     @cached_property
     def nodes_by_name(self) -> Mapping[str, Node]:
@@ -88,7 +88,7 @@ def find_cluster(connection: Connection, name: str, *, lock: bool = False) -> Cl
         config_version=row.config_version,
         last_round=row.last_round,
         last_now_us=row.last_now_us,
-        config=ClusterConfig.model_validate_json(document),
+        config=_read_config(document),
         nodes_text=row.nodes,
         down=json.loads(row.down),
         kept_from_us=row.kept_from_us,
@@ -136,6 +136,18 @@ def nodes_text(nodes: tuple[Node, ...]) -> str:
     """Write nodes as they stand in the cluster's row, defaults left out."""
     ordered = sorted(nodes, key=lambda node: node.name)
     return json.dumps([node.model_dump(mode="json", exclude_defaults=True) for node in ordered])
+
+
+@lru_cache(maxsize=16)
+def _read_config(document: str) -> ClusterConfig:
+    """Read a configuration; the same text again costs nothing, and what is read is frozen."""
+    return ClusterConfig.model_validate_json(document)
+
+
+@lru_cache(maxsize=16)
+def _read_nodes(text: str) -> tuple[Node, ...]:
+    """Read nodes as `nodes_text` wrote them."""
+    return tuple(Node.model_validate(node) for node in json.loads(text))
 
 
 def _add_version(connection: Connection, cluster_id: int, version: int, document: str) -> None:

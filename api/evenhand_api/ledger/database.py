@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,10 @@ BUSY_S = 30.0
 """Seconds a writer waits for another one (SQLite) or for a connection."""
 MIGRATION_LOCK = 0x6576656E68616E64
 """Key of the advisory lock under which PostgreSQL is migrated ("evenhand")."""
+
+
+_alembic = threading.Lock()
+"""Alembic keeps its context in globals: one migration at a time in a process, whatever the database."""
 
 
 def database_url(settings: Settings) -> str:
@@ -72,7 +77,7 @@ def migrate(engine: Engine) -> None:
     from alembic.util import CommandError
 
     try:
-        with _alone(engine), engine.begin() as connection:
+        with _alembic, _alone(engine), engine.begin() as connection:
             config = Config()
             config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
             config.attributes["connection"] = connection

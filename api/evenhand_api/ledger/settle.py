@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, delete, insert, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, select, update
 
 from evenhand_api.ledger.holding import read_holding
 from evenhand_api.ledger.instants import wall_clock_us
@@ -161,8 +161,11 @@ def _write(connection: Connection, cluster_id: int, writes: _Writes) -> None:
         ]
         add_cells(connection, cluster_id, cells_of(lines))
     if writes.dropped:
-        connection.execute(delete(holds).where(holds.c.id.in_(writes.dropped)))
+        connection.execute(
+            delete(holds).where(holds.c.id == bindparam("of_id")), [{"of_id": n} for n in writes.dropped]
+        )
     if writes.holds:
         connection.execute(insert(holds), [row | {"cluster_id": cluster_id} for row in writes.holds])
-    for number, end in writes.ends:
-        connection.execute(update(incarnations).where(incarnations.c.id == number).values(end_us=end))
+    if writes.ends:
+        ending = update(incarnations).where(incarnations.c.id == bindparam("of_id")).values(end_us=bindparam("end"))
+        connection.execute(ending, [{"of_id": number, "end": end} for number, end in writes.ends])

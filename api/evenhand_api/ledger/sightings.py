@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, Row, or_, select, update
+from sqlalchemy import Connection, Row, Table, bindparam, or_, select, update
 
 from evenhand_api.ledger.clusters import Cluster
 from evenhand_api.ledger.facts import Fact, NodeFact, add_new, in_chunks, record, record_nodes
@@ -104,14 +104,17 @@ def _sight(
         if before != text:
             new_facts.append(Fact(job.id, Source.ROUND, now_us, start[1], now_held))
     record(connection, cluster.id, new_facts)
-    for (name, started), text in sighted:
-        _update(connection, cluster.id, name, started, {"present": True, "seen_us": None, "sighted": text})
-    for start, row in known.items():
-        if start not in seen and row.present:
-            _update(connection, cluster.id, *start, {"present": False, "seen_us": cluster.last_now_us})
-        if start not in seen and (row.present or row.end_us is None):
-            concerned.add(start[0])
-    return concerned
+    now_here = {"present": True, "seen_us": None}
+    here = [{"job": name, "started_us": started, "sighted": text} | now_here for (name, started), text in sighted]
+    _update(connection, incarnations, cluster.id, here)
+    gone = [start for start, row in known.items() if start not in seen and row.present]
+    no_more = {"present": False, "seen_us": cluster.last_now_us}
+    _update(connection, incarnations, cluster.id, [{"job": n, "started_us": s} | no_more for n, s in gone])
+    return concerned | {start[0] for start, row in known.items() if start not in seen and _may_go_on(row)}
+
+
+def _may_go_on(row: Row[Any]) -> bool:
+    return row.present or row.end_us is None
 
 
 def _known(connection: Connection, cluster_id: int, holding: list[Job]) -> dict[tuple[str, int], Any]:
@@ -126,10 +129,15 @@ def _known(connection: Connection, cluster_id: int, holding: list[Job]) -> dict[
     return known
 
 
-def _update(connection: Connection, cluster_id: int, job: str, started_us: int, values: Mapping[str, Any]) -> None:
-    i = incarnations.c
-    mine = (i.cluster_id == cluster_id, i.job == job, i.started_us == started_us)
-    connection.execute(update(incarnations).where(*mine).values(**values))
+def _update(connection: Connection, table: Table, cluster_id: int, rows: list[dict[str, Any]]) -> None:
+    """Set the columns of rows that are known by their job, and their start if the table has it."""
+    if not rows:
+        return
+    keys = [name for name in ("job", "started_us") if name in rows[0]]
+    mine = (table.c[name] == bindparam(f"of_{name}") for name in keys)
+    statement = update(table).where(table.c.cluster_id == cluster_id, *mine)
+    named = [{f"of_{k}" if k in keys else k: value for k, value in row.items()} for row in rows]
+    connection.execute(statement.values({k: bindparam(k) for k in rows[0] if k not in keys}), named)
 
 
 def _register(connection: Connection, cluster: Cluster, state: ClusterState) -> None:
@@ -144,9 +152,10 @@ def _register(connection: Connection, cluster: Cluster, state: ClusterState) -> 
     base = {"cluster_id": cluster.id, "first_round": this_round, "last_round": None}
     add_new(connection, jobs, (base | {"job": name} | _columns(said[name]) for name in coming))
     changed = [name for name, row in present.items() if name in said and _said(row) != said[name]]
-    for name in [*coming, *changed]:
-        values = _columns(said[name]) | {"last_round": None}
-        connection.execute(update(jobs).where(j.cluster_id == cluster.id, j.job == name).values(**values))
+    for chunk in in_chunks(coming):
+        back = select(j.job).where(j.cluster_id == cluster.id, j.job.in_(chunk), j.first_round < this_round)
+        changed += connection.execute(back).scalars()
+    _update(connection, jobs, cluster.id, [{"job": n} | _columns(said[n]) | {"last_round": None} for n in changed])
     for chunk in in_chunks(name for name in present if name not in listed):
         gone = update(jobs).where(j.cluster_id == cluster.id, j.job.in_(chunk))
         connection.execute(gone.values(last_round=cluster.last_round))
