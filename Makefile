@@ -3,6 +3,7 @@ PY   ?= python3
 VENV ?= .venv
 BIN  := $(VENV)/bin
 UV   := $(shell command -v uv 2>/dev/null)
+PG   := $(or $(wildcard /usr/lib/postgresql/*/bin/initdb),$(shell command -v initdb 2>/dev/null))
 CONS := $(if $(wildcard constraints.txt),-c constraints.txt)
 
 .DEFAULT_GOAL := help
@@ -16,7 +17,8 @@ run: $(VENV)/.stamp ## install, serve on this machine, solve a real cluster's ro
 	@$(BIN)/python examples/first_round.py $(RUN)
 
 test: $(VENV)/.stamp ## install and run the tests (minutes)
-	$(BIN)/python -m pytest -m "not heavy" $(T)
+	@$(if $(PG),:,echo "PostgreSQL is not installed: the tests of the ledger run on SQLite alone (.ci/run installs it)")
+	$(BIN)/python -m pytest -m "not heavy$(if $(PG),, and not postgres)" $(T)
 
 check: $(VENV)/.stamp ## lint, types, and who may import whom
 	$(BIN)/ruff check .
@@ -25,7 +27,8 @@ check: $(VENV)/.stamp ## lint, types, and who may import whom
 	$(BIN)/lint-imports
 
 prove: $(VENV)/.stamp ## the heavy tests: random sweeps at the sizes the documentation quotes
-	$(BIN)/python -m pytest -m heavy $(T)
+	@$(if $(PG),:,echo "PostgreSQL is not installed: the tests of the ledger run on SQLite alone (.ci/run installs it)")
+	$(BIN)/python -m pytest -m "heavy$(if $(PG),, and not postgres)" $(T)
 
 bench: $(VENV)/.stamp ## rounds by size and contention, with tables (an hour; see docs/performance.md)
 	$(BIN)/python benchmarks/rounds/figures.py --peers-s 30 $(BENCH)

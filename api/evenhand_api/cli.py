@@ -12,10 +12,13 @@ from evenhand_api.commands.audit import audit_command
 from evenhand_api.commands.audit_speedups import audit_speedups_command
 from evenhand_api.commands.export import export_command
 from evenhand_api.commands.fairness import fairness_command
+from evenhand_api.commands.ledger import ledger_app
 from evenhand_api.commands.replay import replay_command, report_command, sweep_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
+from evenhand_api.commands.settings import settings_command
 from evenhand_api.commands.terminal import EXIT_CODES
+from evenhand_api.commands.token import token_commands
 from evenhand_api.commands.trace import trace_app
 from evenhand_api.commands.whatif import whatif_command
 
@@ -40,6 +43,9 @@ app.command("replay")(replay_command)
 app.command("sweep")(sweep_command)
 app.command("report")(report_command)
 app.add_typer(trace_app)
+app.add_typer(ledger_app, name="ledger")
+app.command("settings")(settings_command)
+app.add_typer(token_commands, name="token")
 
 
 def _print_version(wanted: bool) -> None:

@@ -90,6 +90,22 @@ def parse_plan(body: bytes) -> Plan:
     return read_model(body, Plan, lambda document: field_errors(document, Plan))
 
 
+def parse_fields(body: bytes, model: type[M]) -> M:
+    """Read a document field by field; what must hold between fields is left to the caller to check.
+
+    Raises
+    ------
+    InvalidInput
+        If it is not strict JSON or fields are malformed by themselves; pointers are relative to the body.
+    """
+    document = read_json(body)
+    try:
+        with without_collection():
+            return model.model_validate(document, context=CHECKS_DEFERRED)
+    except ValidationError:
+        raise InvalidInput(dict.fromkeys(field_errors(document, model))) from None
+
+
 class _Refused(ValueError):
     """A document that is JSON to the letter but not what we mean by it."""
 

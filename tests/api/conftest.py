@@ -29,7 +29,14 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     mine = ("EVENHAND_", "PYTHONDONTWRITEBYTECODE")
     known = {name: value for name, value in os.environ.items() if not name.startswith(mine)}
     compiled = str(tmp_path_factory.mktemp("pycache"))  # imports are most of what a short process does
-    return known | {"PYTHONPATH": os.pathsep.join(paths), "PYTHONPYCACHEPREFIX": compiled, "COLUMNS": "100"}
+    data = str(tmp_path_factory.mktemp("data"))
+    return known | {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONPYCACHEPREFIX": compiled,
+        "COLUMNS": "100",
+        "EVENHAND_DATA_DIR": data,
+        "EVENHAND_LOG_LEVEL": "warning",  # its pipe is read at the end only
+    }
 
 
 @pytest.fixture
@@ -39,9 +46,9 @@ def tiny() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def client() -> Iterator[TestClient]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """The whole service in this process, its rounds in one of their own."""
-    app = create_app(Settings(max_concurrent=1, max_body_mb=20))
+    app = create_app(Settings(max_concurrent=1, max_body_mb=20, data_dir=str(tmp_path_factory.mktemp("ledger"))))
     with TestClient(app, raise_server_exceptions=False) as client:
         yield client
 

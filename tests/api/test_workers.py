@@ -1,6 +1,7 @@
 """Rounds in processes of their own: bounded, undisturbed by each other, replaced when they die."""
 
 import json
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +23,10 @@ JSON = {"Content-Type": "application/json"}
 @contextmanager
 def doors(work: Work = obey, **settings: Any) -> Iterator[Callable[..., Any]]:
     """The doors with obedient processes; gives a function that posts a wish."""
-    with TestClient(create_app(Settings(**settings), work), raise_server_exceptions=False) as client:
+    with (
+        tempfile.TemporaryDirectory() as data_dir,
+        TestClient(create_app(Settings(data_dir=data_dir, **settings), work), raise_server_exceptions=False) as client,
+    ):
 
         def wish(**what: Any) -> Any:
             return client.post("/v1/allocate", content=json.dumps(what).encode(), headers=JSON)
@@ -40,6 +44,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 def test_two_requests_at_once_get_their_own_answers_from_two_processes() -> None:
     with doors(max_concurrent=2) as wish, ThreadPoolExecutor(2) as both:
+        until(lambda: "evenhand_processes_ready 2.0" in wish.get("/metrics").text)
         slow, quick = both.submit(wish, echo="slow", sleep_s=1.0), both.submit(wish, echo="quick")
         assert quick.result().json()["echo"] == "quick"
         assert slow.result().json()["echo"] == "slow"

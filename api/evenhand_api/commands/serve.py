@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from evenhand_api.commands.settings import SettingsFile
 from evenhand_api.commands.terminal import reported
 from evenhand_api.settings import Settings
 
@@ -19,10 +20,11 @@ def serve_command(
         int | None,
         typer.Option(min=0, max=65_535, help="TCP port, 0: any free one; 8080 unless EVENHAND_PORT says."),
     ] = None,
+    settings_file: SettingsFile = None,
 ) -> None:
-    """Serve POST /v1/allocate until Ctrl-C. All settings are EVENHAND_* variables; the README lists them."""
+    """Serve until Ctrl-C. Settings are EVENHAND_* variables or keys of a TOML file; evenhand settings shows them."""
     with reported():
-        settings = Settings.from_environment(os.environ)
+        settings = Settings.from_environment(os.environ, settings_file)
         wished = {"host": host, "port": port}
         settings = settings.model_copy(update={name: value for name, value in wished.items() if value is not None})
         from evenhand_api.service import serve

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator
-from email.message import Message
+from email.message import Message as MailHeader
 
 from starlette.requests import Request
+from starlette.types import Message, Receive
 
 from evenhand_api.rest.problems import Kind, Refusal
 
@@ -35,15 +37,54 @@ async def read_body(request: Request, most_bytes: int) -> bytes:
             f"Content-Encoding {coding[:40]!r} is not read here; gzip is.",
             {"Accept-Encoding": "gzip"},
         )
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced[:20]) > most_bytes:
-        raise too_large(most_bytes)
-    body = await _read_at_most(request.stream(), most_bytes)
+    body = await read_raw(request, most_bytes)
     if coding in {"gzip", "x-gzip"}:
         body = gunzip_at_most(body, most_bytes)
     if not body.strip():
         raise Refusal(Kind.MALFORMED, 'The body is empty; send {"state": ..., "policy": ...}.')
     return body
+
+
+async def read_raw(request: Request, most_bytes: int) -> bytes:
+    """Read the body as it comes, refusing it as soon as it is announced or grows larger than `most_bytes`.
+
+    Raises
+    ------
+    Refusal
+        413 above the limit.
+    """
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced[:20]) > most_bytes:
+        raise too_large(most_bytes)
+    return await _read_at_most(request.stream(), most_bytes)
+
+
+def timed(receive: Receive, within_s: float) -> Receive:
+    """Return the same stream of a request's body, refused if it has not ended in time.
+
+    Parameters
+    ----------
+    within_s : seconds from the first time it is read to the body's end.
+    """
+    end: float | None = None
+    whole = False
+
+    async def in_time() -> Message:
+        nonlocal end, whole
+        if whole:
+            return await receive()
+        now = asyncio.get_running_loop().time()
+        end = now + within_s if end is None else end
+        try:
+            async with asyncio.timeout_at(end):
+                message = await receive()
+        except TimeoutError:
+            said = f"The body did not come within {within_s:g} s."
+            raise Refusal(Kind.TOO_SLOW, said, {"Connection": "close"}) from None
+        whole = not message.get("more_body", False)
+        return message
+
+    return in_time
 
 
 def gunzip_at_most(packed: bytes, most_bytes: int) -> bytes:
@@ -84,7 +125,7 @@ async def _read_at_most(stream: AsyncIterator[bytes], most_bytes: int) -> bytes:
 
 def _check_media_type(header: str | None) -> None:
     """Let application/json pass, in UTF-8 if it names a charset."""
-    message = Message()
+    message = MailHeader()
     message["content-type"] = header or ""
     if header is None or message.get_content_type() != "application/json" or "/" not in header:
         raise Refusal(Kind.UNSUPPORTED, "The body must come with Content-Type: application/json.")

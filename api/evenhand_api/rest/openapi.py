@@ -7,6 +7,8 @@ from typing import Any, cast
 
 from evenhand_api import __version__
 from evenhand_api.rest import forecasts
+from evenhand_api.rest.clusters.openapi import OPERATIONS, cluster_schemas, operation_parameters, request_body
+from evenhand_api.rest.openapi_access import SECURITY_SCHEMES, add_access
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.replays.openapi import replay_paths
 from evenhand_api.rest.rounds import TINY
@@ -85,7 +87,18 @@ READINESS_SCHEMA: Node = {
 
 def openapi_document() -> Node:
     """Return the whole document: operations, models with every field described, problems."""
-    models = cast("Node", _tidy(json_schema()["$defs"]))
+    models = cast("Node", _tidy(cluster_schemas() | json_schema()["$defs"]))
+    paths: Node = {
+        "/v1/allocate": {"post": _allocate()},
+        "/v1/audit/speedups": {"post": _audit_speedups()},
+        "/v1/fairness": {"post": _fairness()},
+        forecasts.PATH: {"post": _whatif_start()},
+        "/healthz": {"get": _healthz()},
+        "/readyz": {"get": _readyz()},
+        "/metrics": {"get": _metrics()},
+    }
+    paths |= _cluster_paths() | replay_paths(_reply, _problems)
+    add_access(paths, _problems)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -98,25 +111,36 @@ def openapi_document() -> Node:
             "A field left out means no limit or unknown.",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
-        "paths": {
-            "/v1/allocate": {"post": _allocate()},
-            "/v1/audit/speedups": {"post": _audit_speedups()},
-            "/v1/fairness": {"post": _fairness()},
-            forecasts.PATH: {"post": _whatif_start()},
-            "/healthz": {"get": _healthz()},
-            "/readyz": {"get": _readyz()},
-        }
-        | replay_paths(_reply, _problems),
+        "paths": paths,
         "components": {
+            "securitySchemes": SECURITY_SCHEMES,
             "schemas": models
             | {
                 "Problem": PROBLEM_SCHEMA,
                 "ProblemError": PROBLEM_ERROR_SCHEMA,
                 "Health": HEALTH_SCHEMA,
                 "Readiness": READINESS_SCHEMA,
-            }
+            },
         },
     }
+
+
+def _cluster_paths() -> Node:
+    """Lay the table of stateful operations out by path."""
+    paths: Node = {}
+    for operation in OPERATIONS:
+        described: Node = {
+            "operationId": operation.name,
+            "summary": operation.summary,
+            "description": operation.description,
+            "parameters": operation_parameters(operation),
+        }
+        if operation.body is not None:
+            described["requestBody"] = request_body(operation)
+        replies = {s: _reply(f"{operation.summary}.", operation.answer.__name__) for s in operation.statuses}
+        described["responses"] = replies | _problems(list(operation.kinds))
+        paths.setdefault(operation.path, {})[operation.method] = described
+    return paths
 
 
 def _allocate() -> Node:
@@ -233,8 +257,21 @@ def _readyz() -> Node:
     return {
         "operationId": "readyz",
         "summary": "Is the service ready to solve rounds",
-        "description": "Answers 200 once a process has loaded the solver and solved a small round.",
+        "description": "Answers 200 once a process has loaded the solver and solved a small round, as long as one lives "
+        "and the ledger's database answers and has this version's tables.",
         "responses": {"200": _reply("It is.", "Readiness")} | _problems([Kind.NOT_READY]),
+    }
+
+
+def _metrics() -> Node:
+    content = {"text/plain": {"schema": {"type": "string"}}}
+    return {
+        "operationId": "metrics",
+        "summary": "Figures for Prometheus",
+        "description": "Requests, rounds by stage, gaps, fallbacks, failed audits, preemptions, the queue, and what groups "
+        "were owed and received.",
+        "responses": {"200": {"description": "Prometheus's text format.", "content": content}}
+        | _problems([Kind.INTERNAL]),
     }
 
 
@@ -244,15 +281,18 @@ def _reply(description: str, schema: str) -> Node:
 
 
 def _problems(kinds: list[Kind]) -> Node:
-    return {str(kind.status): _problem(kind) for kind in kinds}
+    by_status: dict[int, list[Kind]] = {}
+    for kind in kinds:
+        by_status.setdefault(kind.status, []).append(kind)
+    return {str(status): _problem(same) for status, same in sorted(by_status.items())}
 
 
-def _problem(kind: Kind) -> Node:
+def _problem(kinds: list[Kind]) -> Node:
     response: Node = {
-        "description": f"{kind.title}. {kind.meaning}",
+        "description": " Or: ".join(f"{kind.title}. {kind.meaning}" for kind in kinds),
         "content": {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
-    if kind.status == 503:
+    if kinds[0].status == 503:
         response["headers"] = {
             "Retry-After": {
                 "required": True,

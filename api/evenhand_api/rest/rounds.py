@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 
-from evenhand_api.rest.problems import Answer, Kind, kind_of, problem
+from evenhand_api.metrics.figures import figures_of
+from evenhand_api.rest.limits import check_size
+from evenhand_api.rest.problems import Answer, Kind, problem, problem_of
 from evenhand_models import AllocateRequest, FieldError, InvalidInput, parse_request
-from evenhand_models.parse import read_json
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ def answer_allocate(body: bytes, max_time_limit_s: float) -> Answer:
 
         request = _within_limit(parse_request(body), max_time_limit_s)
         plan = allocate(request.state, request.policy)
-        return Answer(200, "application/json", plan.to_json_bytes())
+        return Answer(200, "application/json", plan.to_json_bytes(), figures=figures_of(plan))
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes one answer and one line in the log
         return answer_error(error, body)
 
@@ -63,28 +64,14 @@ def _within_limit(request: AllocateRequest, max_time_limit_s: float) -> Allocate
     if limit_s > max_time_limit_s:
         message = f"time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."
         raise InvalidInput([FieldError("/policy/time_limit_s", message)])
+    check_size(request.state, "/state")
     return request
 
 
 def answer_error(error: Exception, body: bytes) -> Answer:
     """Turn an error into a problem by the table; a defect is logged with its traceback, answered without."""
-    kind = kind_of(error)
-    if kind is Kind.INTERNAL or not isinstance(error, InvalidInput):
+    answer = problem_of(error, body)
+    if answer is None:
         log.error("a round failed", exc_info=error)
         return problem(Kind.INTERNAL, "The round could not be solved. The service's log has the details.")
-    if not _is_json(body):
-        return problem(Kind.MALFORMED, error.errors[0].message, error.errors)
-    count = len(error.errors)
-    return problem(
-        kind,
-        f"{count} {'error' if count == 1 else 'errors'} in the request; nothing was decided.",
-        error.errors,
-    )
-
-
-def _is_json(body: bytes) -> bool:
-    try:
-        read_json(body)
-    except InvalidInput:
-        return False
-    return True
+    return answer

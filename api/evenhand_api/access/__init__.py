@@ -1,0 +1,1 @@
+"""Who may ask what: tokens, what they cover, and what of an answer they may see."""

@@ -1,0 +1,1 @@
+"""The ledger: who held which GPUs when, what was decided, and what it was charged. SQLite or PostgreSQL."""

@@ -1,0 +1,1 @@
+"""One module a step, each with its upgrade and downgrade."""

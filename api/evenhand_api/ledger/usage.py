@@ -1,0 +1,138 @@
+"""What each group used in a window: exact integers, from any instant, by roll-ups and two hours' edges."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from evenhand_api.ledger.amounts import joined
+from evenhand_api.ledger.instants import HOUR, SECOND
+from evenhand_api.ledger.tables import adjustments, holds, hours, intervals
+
+
+def window_usage(connection: Connection, cluster_id: int, from_us: int, to_us: int) -> dict[str, int]:
+    """Return the charge of each group over [from, to), work that goes on counted up to `to`.
+
+    Adjustments count if their instant lies in (from, to].
+
+    Returns
+    -------
+    dict
+        By group the amount in thousandths of a charged GPU x microseconds, own use only; may be negative where
+        adjustments took off more than was used.
+    """
+    used: dict[str, int] = defaultdict(int)
+    _add(used, _whole_hours(connection, cluster_id, from_us // HOUR, to_us // HOUR))
+    _add(used, _since_the_hour(connection, cluster_id, to_us))
+    _add(used, _since_the_hour(connection, cluster_id, from_us), -1)
+    for row in _charged_holds(connection, cluster_id):
+        lasted = to_us - max(from_us, row.since_us)
+        if lasted > 0:
+            used[row.group_id] += row.gpus * row.rate_m * lasted
+    _add(used, _adjusted(connection, cluster_id, from_us, to_us))
+    return {group: amount for group, amount in sorted(used.items()) if amount}
+
+
+def decayed_usage(connection: Connection, cluster_id: int, now_us: int, half_life_s: int) -> dict[str, float]:
+    """Return the charge of each group at an instant, each moment's use halved every `half_life_s` since.
+
+    An interval [a, b) of weight w counts ``w K (2^((b-now)/h) - 2^((a-now)/h))``, K = h / ln 2: the integral itself,
+    with no step in between. What ended more than 64 half-lives ago is below the last bit and left out.
+
+    Returns
+    -------
+    dict
+        By group the amount in thousandths of a charged GPU x microseconds.
+    """
+    half_us = half_life_s * SECOND
+    used: dict[str, float] = defaultdict(float)
+
+    def add(group: str, weight: int, from_us: int, to_us: int) -> None:
+        until = min(to_us, now_us)
+        if until > from_us:
+            begin = 2.0 ** ((from_us - now_us) / half_us)
+            grown = math.expm1((until - from_us) * math.log(2) / half_us)
+            used[group] += weight * (half_us / math.log(2)) * begin * grown
+
+    i = intervals.c
+    query = (
+        select(i.group_id, i.weight, i.from_us, i.to_us)
+        .where(i.cluster_id == cluster_id, i.to_us > now_us - 64 * half_us, i.weight != 0)
+        .execution_options(yield_per=10_000)
+    )
+    for row in connection.execute(query):
+        add(row.group_id, row.weight, row.from_us, row.to_us)
+    for row in _charged_holds(connection, cluster_id):
+        add(row.group_id, row.gpus * row.rate_m, row.since_us, now_us)
+    a = adjustments.c
+    for row in connection.execute(select(adjustments).where(a.cluster_id == cluster_id, a.at_us <= now_us)):
+        used[row.group_id] += joined(row.charge_s, row.charge_rest) * 2.0 ** ((row.at_us - now_us) / half_us)
+    return {group: amount for group, amount in sorted(used.items()) if amount}
+
+
+def _add(used: dict[str, int], more: Mapping[str, int], sign: int = 1) -> None:
+    for group, amount in more.items():
+        used[group] += sign * amount
+
+
+def _whole_hours(connection: Connection, cluster_id: int, first: int, last: int) -> dict[str, int]:
+    """Charges of all hours in [first, last)."""
+    h = hours.c
+    query = (
+        select(h.group_id, func.sum(h.charge_s), func.sum(h.charge_rest))
+        .where(h.cluster_id == cluster_id, h.hour >= first, h.hour < last, h.charged.is_(True))
+        .group_by(h.group_id)
+    )
+    return {group: joined(seconds, rest) for group, seconds, rest in connection.execute(query)}
+
+
+def _since_the_hour(connection: Connection, cluster_id: int, at_us: int) -> dict[str, int]:
+    """Charges over [the full hour, at): what was held at the hour, and what began and ended since."""
+    begin = at_us // HOUR * HOUR
+    used: dict[str, int] = defaultdict(int)
+    if at_us == begin:
+        return used
+    h, i = hours.c, intervals.c
+    sloped = (
+        select(h.group_id, func.sum(h.slope))
+        .where(h.cluster_id == cluster_id, h.hour == begin // HOUR, h.charged.is_(True))
+        .group_by(h.group_id)
+    )
+    for group, slope in connection.execute(sloped):
+        used[group] += int(slope) * (at_us - begin)
+    _add(used, _moments(connection, cluster_id, i.from_us, begin, at_us))
+    _add(used, _moments(connection, cluster_id, i.to_us, begin + 1, at_us), -1)
+    return used
+
+
+def _moments(
+    connection: Connection, cluster_id: int, instant: ColumnElement[int], first_us: int, at_us: int
+) -> dict[str, int]:
+    """Sum weight x (at - instant) over the intervals whose instant lies in [first, at), by group."""
+    i = intervals.c
+    left: Any = at_us - instant
+    query = (
+        select(i.group_id, func.sum(i.weight * (left // SECOND)), func.sum(i.weight * (left % SECOND)))
+        .where(i.cluster_id == cluster_id, instant >= first_us, instant < at_us, i.weight != 0)
+        .group_by(i.group_id)
+    )
+    return {group: joined(seconds, rest) for group, seconds, rest in connection.execute(query)}
+
+
+def _charged_holds(connection: Connection, cluster_id: int) -> list[Any]:
+    h = holds.c
+    return list(connection.execute(select(holds).where(h.cluster_id == cluster_id, h.charged.is_(True))))
+
+
+def _adjusted(connection: Connection, cluster_id: int, from_us: int, to_us: int) -> dict[str, int]:
+    a = adjustments.c
+    query = (
+        select(a.group_id, func.sum(a.charge_s), func.sum(a.charge_rest))
+        .where(a.cluster_id == cluster_id, a.at_us > from_us, a.at_us <= to_us)
+        .group_by(a.group_id)
+    )
+    return {group: joined(seconds, rest) for group, seconds, rest in connection.execute(query)}
