@@ -6,8 +6,12 @@ plan = allocate(state, Policy(time_limit_s=2))
 
 from evenhand.audit import AuditReport, Finding, audit
 from evenhand.errors import AuditFailed
+from evenhand.fairness.comparison import compare_objectives
 from evenhand.rounds import allocate
+from evenhand.session import Session
+from evenhand.speedups import audit_speedups, state_in_use
 from evenhand.version import VERSION
+from evenhand.window_envy import window_envy
 from evenhand_models import (
     Action,
     Assignment,
@@ -16,6 +20,7 @@ from evenhand_models import (
     EvenhandError,
     InvalidInput,
     Objective,
+    ObjectiveComparison,
     Plan,
     Policy,
 )
@@ -33,8 +38,14 @@ __all__ = [
     "Finding",
     "InvalidInput",
     "Objective",
+    "ObjectiveComparison",
     "Plan",
     "Policy",
+    "Session",
     "allocate",
     "audit",
+    "audit_speedups",
+    "compare_objectives",
+    "state_in_use",
+    "window_envy",
 ]

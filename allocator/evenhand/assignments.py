@@ -6,10 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import timedelta
 
+import numpy as np
+
 from evenhand.explain import Explanation
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, exchanged
 from evenhand.snapshot import Snapshot
 from evenhand_models import Action, Assignment, Job, Placement
+from evenhand_models.made import made
 
 ACTIONS = {
     Move.START: Action.START,
@@ -44,45 +47,50 @@ def _assignment(
         )  # fmt: skip
     runs = bool(d.places)
     held_type = d.gpu_type if runs else d.reserved_type
+    budgeted = bool(s.budgeted[j])
     until = None
-    if s.budgeted[j] and s.contract_s[j] > 0 and runs:
+    if runs and budgeted and s.contract_s[j] > 0:
         began = s.now if d.move in ARRIVALS else min(s.now, job.started_at or s.now)
         until = began + timedelta(seconds=int(s.contract_s[j]))
         until = until if until > s.now else None
-    return Assignment(
-        job=job.id,
-        action=ACTIONS[d.move],
-        gpus=d.gpus,
-        gpu_type=s.types[held_type] if held_type >= 0 else None,
-        placement=_placement(s, job, d),
-        after=after,
-        protected_until_at=until,
-        requeue=bool(s.hit[j] or job.contract.resumable) if d.move is Move.PREEMPT else None,
-        unallocated=bool(runs and s.live[j] and not s.budgeted[j]),
-        earliest_start_at=words.earliest_start_at,
-        cheapest_change=words.cheapest_change,
-        reasons=words.reasons,
+    return made(
+        Assignment,
+        {
+            "job": job.id,
+            "action": ACTIONS[d.move],
+            "gpus": d.gpus,
+            "gpu_type": s.types[held_type] if held_type >= 0 else None,
+            "placement": _placement(s, job, d),
+            "after": after,
+            "protected_until_at": until,
+            "requeue": bool(s.hit[j] or job.contract.resumable) if d.move is Move.PREEMPT else None,
+            "unallocated": bool(runs and not budgeted and s.live[j]),
+            "earliest_start_at": words.earliest_start_at,
+            "cheapest_change": words.cheapest_change,
+            "reasons": words.reasons,
+        },
     )
 
 
 def _placement(s: Snapshot, job: Job, d: Decision) -> tuple[Placement, ...]:
     if d.move is Move.KEEP:
         return job.placement
-    return tuple(Placement(node=s.nodes[n].name, gpus=g) for n, g in d.places)
+    return tuple(made(Placement, {"node": s.nodes[n].name, "gpus": g}) for n, g in d.places)
 
 
 def _after(s: Snapshot, outcome: Outcome) -> dict[int, tuple[str, ...]]:
     """Who must have left first: an arrival that does not fit at once names every leaver of the node (rule A2)."""
     leavers: dict[int, list[int]] = defaultdict(list)
     comers: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    free = [int(r) for r in s.room]
-    for j, parts in enumerate(s.placement):
-        for n, gpus in parts:
+    listed = s.stands.node >= 0
+    held = np.bincount(s.stands.node[listed], s.stands.gpus[listed], len(s.nodes)).astype(np.int64)
+    free: list[int] = (s.room - held).tolist()
+    for j in np.flatnonzero(s.terminating).tolist():
+        for n, _ in s.placement[j]:
             if n >= 0:
-                free[n] -= gpus
-                if s.terminating[j]:
-                    leavers[n].append(j)
-    for j in sorted(outcome.decisions, key=lambda j: (s.submitted_s[j], j)):
+                leavers[n].append(j)
+    changed = outcome.table.job[~outcome.table.among(Move.KEEP, Move.WAIT)]
+    for j in changed[np.lexsort((changed, s.submitted_s[changed]))].tolist():
         gains, losses = exchanged(s, j, outcome.decisions[j])
         for n in losses:
             leavers[n].append(j)

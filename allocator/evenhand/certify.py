@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.fairness.group_value import envy_of
+from evenhand.fairness.pair_envy import pair_envy
+from evenhand.fairness.pareto import Pareto
 from evenhand.fairness.target import Target
 from evenhand.goals import FloatArray, GoalValue, Standing, largest_gangs, objective
 from evenhand.snapshot import Snapshot
@@ -13,37 +15,30 @@ from evenhand_models import Certificate, CertificateStatus, EnvyPair, Goal, Obje
 MOST_ENVY_PAIRS = 100
 
 
-def pair_envy(target: Target, got: Standing) -> FloatArray:
-    """v_i((e_i/e_l) X_l) - throughput of i, 0 or more, over floor_i; float [L, L], the envious first."""
-    leaves, e = target.leaves, target.entitled
-    found = np.zeros((len(leaves), len(leaves)))
-    if not len(leaves):
-        return found
-    bundles = got.allocated[leaves].astype(np.float64)
-    ratio = e[:, None] / e[None, :]
-    left = np.repeat(target.cap[:, None].astype(np.float64), len(leaves), axis=1)
-    best_first = np.argsort(-target.weights, axis=1, kind="stable")
-    for kind in best_first.T:
-        weight = np.take_along_axis(target.weights, kind[:, None], axis=1)
-        taken = np.minimum(np.where(weight > 0, ratio * bundles[:, kind].T, 0.0), left)
-        found += weight * taken
-        left -= taken
-    found = np.maximum(found - got.throughput[leaves][:, None], 0.0)
-    np.fill_diagonal(found, 0.0)
-    safe = np.where(target.floor > 0, target.floor, np.inf)
-    return np.asarray(found / safe[:, None])
+def envy_left(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
+    """v_i((e_i/e_l) X_l) - throughput of i, 0 or more, over floor_i; float [L, L], the envious first.
+
+    Exact where `max_envy` or a reported pair comes from; elsewhere bounded by less.
+    """
+    leaves = target.leaves
+    gangs = _gangs_over_floor(snapshot, target)
+    held = got.allocated[leaves].astype(np.float64)
+    return pair_envy(target.values, held, got.throughput[leaves], gangs, MOST_ENVY_PAIRS)
+
+
+def _gangs_over_floor(snapshot: Snapshot, target: Target) -> FloatArray:
+    """Largest gang of each leaf, and a trifle, as a share of its floor, float [L]."""
+    gangs = largest_gangs(snapshot)[target.leaves]
+    return np.asarray(np.divide(gangs, target.floor, out=np.full(len(gangs), np.inf), where=target.floor > 0) + 1e-9)
 
 
 def envy_pairs(snapshot: Snapshot, target: Target, envy: FloatArray, forced: FloatArray) -> tuple[EnvyPair, ...]:
     """Pairs that envy by more than one gang, the worst first, split into what pins force and the rest."""
     ids = snapshot.tree.ids
-    gangs = largest_gangs(snapshot)
     pairs = []
+    beyond = envy > _gangs_over_floor(snapshot, target)[:, None]
     for i, g in enumerate(target.leaves):
-        gang = float(gangs[int(g)])
-        if target.floor[i] <= 0:
-            continue
-        for k in np.flatnonzero(envy[i] > gang / target.floor[i] + 1e-9):
+        for k in np.flatnonzero(beyond[i]):
             share = min(float(envy[i, k]), float(forced[i, k] / target.floor[i]))
             other = ids[int(target.leaves[k])]
             ours = float(envy[i, k]) - share
@@ -61,6 +56,7 @@ def certificate(
     status: CertificateStatus,
     bound: float | None,
     forced: FloatArray,
+    pareto: Pareto | None,
     *,
     cut_by_time: bool,
 ) -> Certificate:
@@ -68,7 +64,7 @@ def certificate(
     value = objective(goals)
     bound = None if bound is None else (value if status is CertificateStatus.OPTIMAL else max(bound, value))
     whole = target.throughput
-    envy = pair_envy(target, got)
+    envy = envy_left(snapshot, target, got)
     slack = envy_of(target.values, target.x) if snapshot.policy.objective is Objective.ENVY_FREE else np.zeros((1, 1))
     return Certificate(
         status=status,
@@ -86,11 +82,21 @@ def certificate(
         gangs_ok=True,
         max_envy=float(envy.max(initial=0.0)),
         envy=envy_pairs(snapshot, target, envy, forced),
+        target_proven=target.best,
         floor_slack=float(np.maximum(target.floor - target.value, 0.0).sum()),
         target_envy_slack=float(slack.sum()),
+        pareto_gap=None if pareto is None else pareto.gap,
+        pareto_prices=_prices(snapshot, pareto),
         throughput=float(got.throughput.sum()),
         upper_bound=target.upper_bound,
         equal_split=target.equal_split,
         max_min=target.max_min,
         verified=True,
     )
+
+
+def _prices(snapshot: Snapshot, pareto: Pareto | None) -> dict[str, float]:
+    """The prices that prove the Pareto gap, by type (rule T6)."""
+    if pareto is None:
+        return {}
+    return {name: float(p) for name, p in zip(snapshot.types, pareto.prices, strict=True) if p > 0}

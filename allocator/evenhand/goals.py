@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.entitlement import Entitlement
+from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
 from evenhand.gangs_below import GangsBelow, in_grains
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
@@ -61,15 +62,19 @@ def standing(snapshot: Snapshot, outcome: Outcome) -> Standing:
     gpus = np.where(reserved[counts], s.size[jobs], all_.gpus[counts])
     speed = gpus * s.speed_milli[jobs, kind]
     group, own = s.group[jobs], mine[counts]
-    groups = len(s.tree.ids)
     return Standing(
         allocated=_by_type(s, all_, mine),
         unallocated=_by_type(s, all_, spare),
-        throughput=np.bincount(group[own], speed[own] / 1000, groups),
-        counted_charged=np.bincount(group, in_grains(gpus * s.rate_milli[kind]) / GRAIN, groups),
-        counted_useful=np.bincount(group, in_grains(speed) / GRAIN, groups),
-        counted_throughput=np.bincount(group, speed / 1000, groups),
+        throughput=_by_group(s, group[own], speed[own] / 1000),
+        counted_charged=_by_group(s, group, in_grains(gpus * s.rate_milli[kind]) / GRAIN),
+        counted_useful=_by_group(s, group, in_grains(speed) / GRAIN),
+        counted_throughput=_by_group(s, group, speed / 1000),
     )
+
+
+def _by_group(s: Snapshot, group: IntArray, values: FloatArray) -> FloatArray:
+    """Sums by group, one value after the other in their order, float [G]."""
+    return np.asarray(np.bincount(group, values, len(s.tree.ids)), dtype=np.float64)
 
 
 def _by_type(s: Snapshot, table: Table, which: BoolArray) -> IntArray:
@@ -150,8 +155,7 @@ def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
     e = target.entitled
     bundles = got.allocated[leaves].astype(np.float64)
     biggest = largest_gangs(snapshot)[leaves]
-    wished = (target.pi * target.cap)[:, None] + e[:, None] * (target.values.lever @ (bundles / e[:, None]).T)
-    beyond = wished - (got.counted_throughput[leaves] + biggest)[:, None]
+    beyond = wished_of(target.values, bundles) - (got.counted_throughput[leaves] + biggest)[:, None]
     found = np.maximum(beyond * (e[None, :] / e[:, None]), 0.0)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)

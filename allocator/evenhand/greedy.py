@@ -13,10 +13,11 @@ import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.outcome import STOPS, WAITS, Decision, Move, Outcome, Places, kept
-from evenhand.placement import Floor, open_floor
+from evenhand.placement import open_floor
 from evenhand.program.index import Index, elastic, may_move, sizes_of
 from evenhand.program.pools import Ask
-from evenhand.shapes import worker_size
+from evenhand.shapes import IntArray
+from evenhand.shelves import Shelves
 from evenhand.snapshot import Snapshot
 
 
@@ -37,13 +38,25 @@ def top_up(snapshot: Snapshot, entitled: Entitlement, index: Index, outcome: Out
 
 class _Greedy:
     def __init__(self, snapshot: Snapshot, entitled: Entitlement, index: Index) -> None:
-        self._s = snapshot
+        self._s = s = snapshot
         self._entitled = entitled
         self._index = index
-        self._ask: dict[int, Ask] = {j: u.ask for u in (*index.pending, *index.running) for j in u.jobs}
-        self._hopeless: set[object] = set()
+        numbers: dict[Ask, int] = {}
+        self._ask = [-1] * len(s.jobs)
+        for unit in (*index.pending, *index.running):
+            number = numbers.setdefault(unit.ask, len(numbers))
+            for j in unit.jobs:
+                self._ask[j] = number
+        self._asks = list(numbers)
+        self._hopeless: set[tuple[int, int, int, int | None, int | None]] = set()
+        self._shelves: dict[tuple[int, int], list[Shelves]] = {}
+        self._alike: dict[bytes, Shelves] = {}
+        self._types: list[list[int]] = np.argsort(-s.speed_milli, axis=1, kind="stable").tolist()
+        self._choices: list[int] = s.fits.sum(axis=1).tolist()
         tree = snapshot.tree
         self._limit = {c: g.max_gpus for c, g in enumerate(tree.groups) if g.max_gpus is not None}
+        self._capped = [tuple(c for c in path if c in self._limit) for path in tree.path]
+        self._stands = [tuple(int(entitled.standing[c]) for c in path) for path in tree.path]
         self._below: dict[int, int] = defaultdict(int)
         self._charged: dict[int, float] = defaultdict(float)
 
@@ -53,7 +66,7 @@ class _Greedy:
         stays = self._what_stays()
         decisions.update({j: kept(s, j) for j in stays})
         self._floor = open_floor(s, {j: s.placement[j] for j in stays})
-        waiting = [int(j) for j in np.flatnonzero(s.live) if j not in stays]
+        waiting = [j for j in np.flatnonzero(s.live).tolist() if j not in stays]
         decisions.update({j: STOPS if s.running[j] else WAITS for j in waiting})
         candidates = [j for j in waiting if s.pending[j] or may_move(s, j)]
         for kind in (True, False):
@@ -87,42 +100,40 @@ class _Greedy:
     def _what_stays(self) -> set[int]:
         """Running jobs that keep their place: what is pinned, then as many others as nodes and limits hold."""
         s = self._s
-        left = [int(r) for r in s.room]
+        left = s.room.tolist()
         stays: set[int] = set()
-        runs = [int(j) for j in np.flatnonzero(s.running & ~(s.orphan & s.hit))]
-        for j in sorted(runs, key=lambda j: (not s.pinned[j], not s.budgeted[j], s.started_s[j], j)):
+        runs = np.flatnonzero(s.running & ~(s.orphan & s.hit))
+        order = np.lexsort((runs, s.started_s[runs], ~s.budgeted[runs], ~s.pinned[runs]))
+        pinned, held, kind = s.pinned.tolist(), s.held.tolist(), s.held_type.tolist()
+        for j in runs[order].tolist():
             parts = s.placement[j]
-            fits = all(n >= 0 and left[n] >= g for n, g in parts) and self._within_limits(j, int(s.held[j]))
-            if not fits and not s.pinned[j]:
+            fits = all(n >= 0 and left[n] >= g for n, g in parts) and self._within_limits(j, held[j])
+            if not fits and not pinned[j]:
                 continue
             for n, g in parts:
                 left[n] -= g
-            self._count(j, int(s.held[j]), int(s.held_type[j]))
+            self._count(j, held[j], kind[j])
             stays.add(j)
         return stays
 
     def _within_limits(self, job: int, gpus: int) -> bool:
-        path = self._path(job)
-        return all(self._below[c] + gpus <= self._limit[c] for c in path if c in self._limit)
-
-    def _path(self, job: int) -> tuple[int, ...]:
         g = int(self._s.group[job])
-        return self._s.tree.path[g] if g >= 0 else ()
+        return g < 0 or all(self._below[c] + gpus <= self._limit[c] for c in self._capped[g])
 
     def _count(self, job: int, gpus: int, gpu_type: int) -> None:
-        for c in self._path(job):
+        g = int(self._s.group[job])
+        for c in self._capped[g] if g >= 0 else ():
             self._below[c] += gpus
         if self._s.budgeted[job]:
-            self._charged[int(self._s.group[job])] += gpus * int(self._s.rate_milli[gpu_type]) / 1000.0
+            self._charged[g] += gpus * int(self._s.rate_milli[gpu_type]) / 1000.0
 
     def _served(self, group: int) -> tuple[float, tuple[int, ...]]:
         """How well a group is served: what its own jobs hold over their entitlement, then how it stands; least first.
 
         Entitlements of leaves already carry the shares of all levels above them, so only the leaf's own figure moves.
         """
-        e = self._entitled
-        entitled = max(1e-9, float(e.leaf_entitled[group]))
-        return self._charged[group] / entitled, tuple(int(e.standing[c]) for c in self._s.tree.path[group])
+        entitled = max(1e-9, float(self._entitled.leaf_entitled[group]))
+        return self._charged[group] / entitled, self._stands[group]
 
     def _fill(self, jobs: list[int]) -> dict[int, Decision]:
         s = self._s
@@ -150,12 +161,10 @@ class _Greedy:
     def _try(self, job: int) -> Decision | None:
         """The job's best type that has room, at its largest size that fits."""
         s = self._s
-        types = sorted(np.flatnonzero(s.fits[job]).tolist(), key=lambda t: (-int(s.speed_milli[job, t]), t))
         sizes = list(reversed(sizes_of(s, job))) if elastic(s, job) else [int(s.size[job])]
-        for t in types:
+        sizes = [size for size in sizes if self._within_limits(job, size)]
+        for t in self._types[job][: self._choices[job]]:
             for size in sizes:
-                if not self._within_limits(job, size):
-                    continue
                 places = self._place(job, t, size)
                 if places is not None:
                     self._count(job, size, t)
@@ -164,48 +173,74 @@ class _Greedy:
         return None
 
     def _place(self, job: int, gpu_type: int, size: int) -> Places | None:
-        s = self._s
-        asked, ask = s.jobs[job], self._ask[job]
-        key = (ask, gpu_type, size, asked.worker_gpus, asked.gpus_per_node)
+        s, asked = self._s, self._s.jobs[job]
+        key = (self._ask[job], gpu_type, size, asked.worker_gpus, asked.gpus_per_node)
         if key in self._hopeless:
             return None
         if s.sites.fits(asked, gpu_type, size):
-            for _, nodes in self._index.pools.eligible(ask, gpu_type):
-                parts = self._stand(job, gpu_type, size, nodes.tolist())
+            for shelves in self._shelves_of(self._ask[job], gpu_type):
+                parts = self._stand(job, gpu_type, size, shelves)
                 if parts is not None:
-                    for n, gpus in parts.items():
-                        self._floor.take(n, gpus)
                     return tuple(sorted(parts.items()))
         self._hopeless.add(key)
         return None
 
-    def _stand(self, job: int, gpu_type: int, size: int, nodes: list[int]) -> dict[int, int] | None:
+    def _shelves_of(self, ask: int, gpu_type: int) -> list[Shelves]:
+        """The nodes that an ask may use, by value of its shared label."""
+        key = (ask, gpu_type)
+        if key not in self._shelves:
+            eligible = self._index.pools.eligible(self._asks[ask], gpu_type)
+            self._shelves[key] = [self._shelved(nodes) for _, nodes in eligible]
+        return self._shelves[key]
+
+    def _shelved(self, nodes: IntArray) -> Shelves:
+        """Shelves of equal lists of nodes are one."""
+        key = nodes.tobytes()
+        if key not in self._alike:
+            self._alike[key] = self._floor.shelves(nodes.tolist())
+        return self._alike[key]
+
+    def _stand(self, job: int, gpu_type: int, size: int, shelves: Shelves) -> dict[int, int] | None:
+        """Take a gang's GPUs from the floor, by node; None if they are not there."""
         asked = self._s.jobs[job]
-        free = self._floor.free
-        if asked.worker_gpus is not None or asked.gpus_per_node is not None:
-            return _by_workers(self._floor, nodes, size, worker_size(asked), once=asked.gpus_per_node is not None)
-        need = self._s.sites.nodes_needed(self._ask[job].where, gpu_type, size)
+        if asked.worker_gpus is not None:
+            return self._by_workers(shelves, size // asked.worker_gpus, asked.worker_gpus)
+        if asked.gpus_per_node is not None:
+            return self._one_each(shelves, size // asked.gpus_per_node, asked.gpus_per_node)
+        need = self._s.sites.nodes_needed(self._asks[self._ask[job]].where, gpu_type, size)
         if need == 1:
-            node = self._floor.best_fit(nodes, size)
-            return None if node is None else {node: size}
-        fullest = sorted((n for n in nodes if free[n] > 0), key=lambda n: (-free[n], n))[:need]
-        if need is None or len(fullest) < need or sum(free[n] for n in fullest) < size:
+            return self._by_workers(shelves, 1, size)
+        if need is None:
+            return None
+        free = self._floor.free
+        fullest = shelves.first(need, lambda left, _: (-left,))
+        if len(fullest) < need or sum(free[n] for n in fullest) < size:
             return None
         parts, left = {}, size
         for i, n in enumerate(fullest):
             parts[n] = min(free[n], left - (need - 1 - i))
             left -= parts[n]
+        return self._taken(parts)
+
+    def _by_workers(self, shelves: Shelves, workers: int, worker: int) -> dict[int, int] | None:
+        """Whole workers by best fit."""
+        parts: dict[int, int] = {}
+        for _ in range(workers):
+            node = shelves.best_fit(worker)
+            if node is None:
+                for n, gpus in parts.items():
+                    self._floor.take(n, -gpus)
+                return None
+            self._floor.take(node, worker)
+            parts[node] = parts.get(node, 0) + worker
         return parts
 
+    def _one_each(self, shelves: Shelves, workers: int, worker: int) -> dict[int, int] | None:
+        """Whole workers by best fit, one a node."""
+        nodes = shelves.first(workers, lambda free, at_once: (int(at_once < worker), free) if free >= worker else None)
+        return self._taken(dict.fromkeys(nodes, worker)) if len(nodes) == workers else None
 
-def _by_workers(floor: Floor, nodes: list[int], size: int, worker: int, *, once: bool) -> dict[int, int] | None:
-    """Whole workers by best fit; `once`: one a node."""
-    trial = Floor(list(floor.free), list(floor.at_once))
-    parts: dict[int, int] = {}
-    for _ in range(size // worker):
-        node = trial.best_fit((n for n in nodes if not (once and n in parts)), worker)
-        if node is None:
-            return None
-        trial.take(node, worker)
-        parts[node] = parts.get(node, 0) + worker
-    return parts
+    def _taken(self, parts: dict[int, int]) -> dict[int, int]:
+        for n, gpus in parts.items():
+            self._floor.take(n, gpus)
+        return parts

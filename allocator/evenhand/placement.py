@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,34 +11,8 @@ import numpy as np
 from evenhand.errors import PlacementError
 from evenhand.outcome import Places
 from evenhand.shapes import IntArray
+from evenhand.shelves import Floor, Shelves
 from evenhand.snapshot import Snapshot
-
-
-@dataclass
-class Floor:
-    """GPUs left on every node while a plan is laid out.
-
-    free : room less everything kept or already arrived; at_once : what is free before anybody has left.
-    """
-
-    free: list[int]
-    at_once: list[int]
-
-    def take(self, node: int, gpus: int) -> None:
-        """Give GPUs of a node away."""
-        self.free[node] -= gpus
-        self.at_once[node] -= gpus
-
-    def best_fit(self, nodes: Iterable[int], gpus: int) -> int | None:
-        """The fullest node that holds them: free at once before freed by leavers, then by index."""
-        best: tuple[bool, int, int] | None = None
-        for n in nodes:
-            left = self.free[n] - gpus
-            if left >= 0:
-                key = (self.at_once[n] < gpus, left, n)
-                if best is None or key < best:
-                    best = key
-        return None if best is None else best[2]
 
 
 def open_floor(snapshot: Snapshot, stays: Mapping[int, Places]) -> Floor:
@@ -94,25 +68,27 @@ def place_workers(
         by_pool[arrival.pool].append(arrival)
     for pool, wanted in sorted(by_pool.items()):
         wanted.sort(key=lambda a: -a.worker)
-        nodes = pools[pool].tolist()
-        found = _by_best_fit(floor, nodes, wanted)
+        found = _by_best_fit(floor, floor.shelves(pools[pool].tolist()), wanted)
         if found is None:
             found = _as_counted(pool, wanted, counted)
+            for _, node, gpus in found:
+                floor.take(node, gpus)
         for job, node, gpus in found:
             placed[job][node] += gpus
-            floor.take(node, gpus)
     return placed
 
 
-def _by_best_fit(floor: Floor, nodes: list[int], wanted: list[Arrival]) -> list[tuple[int, int, int]] | None:
-    trial = Floor(list(floor.free), list(floor.at_once))
-    found = []
+def _by_best_fit(floor: Floor, shelves: Shelves, wanted: list[Arrival]) -> list[tuple[int, int, int]] | None:
+    """Take all workers from the floor, or none."""
+    found: list[tuple[int, int, int]] = []
     for arrival in wanted:
         for _ in range(arrival.workers):
-            node = trial.best_fit(nodes, arrival.worker)
+            node = shelves.best_fit(arrival.worker)
             if node is None:
+                for _, taken, gpus in found:
+                    floor.take(taken, -gpus)
                 return None
-            trial.take(node, arrival.worker)
+            floor.take(node, arrival.worker)
             found.append((arrival.job, node, arrival.worker))
     return found
 

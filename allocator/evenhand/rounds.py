@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from evenhand.assignments import assignments
 from evenhand.audit import audit
 from evenhand.certify import certificate
@@ -14,6 +12,8 @@ from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
 from evenhand.explain import explain, unlocks
+from evenhand.fairness.pareto import Pareto, pareto_gap
+from evenhand.fairness.pins import pinned_split
 from evenhand.fairness.target import Target, fair_target, forced_slack
 from evenhand.goals import FloatArray, goals, standing
 from evenhand.greedy import greedy, top_up
@@ -22,6 +22,7 @@ from evenhand.outcome import Outcome
 from evenhand.owed_gangs import owed_gangs
 from evenhand.program.formulate import formulate
 from evenhand.program.index import Index, build_index
+from evenhand.program.memory import Memory
 from evenhand.program.solve import Solved, solve
 from evenhand.reports import group_reports
 from evenhand.restore import restore
@@ -40,10 +41,11 @@ from evenhand_models import (
 )
 
 RESERVE_SHARE = 0.04
-RESERVE_OF_SPENT = 0.9
+RESERVE_OF_MEASURED = 12.0
 RESERVE_PER_PAIR_S = 4e-7
-"""Kept for words, audit and sealing: a share of the limit, as much again as reading and building took (which measures
-both the state and the machine), and what comparing every pair of groups takes."""
+"""Kept for words, audit and sealing: a share of the limit; what reading and the greedy plan took, which grow with the same
+jobs and on the same machine (mostly 7 to 13 times as long, from 60 to 100,000 jobs: benchmarks/rounds/stages.py);
+and what comparing every pair of groups takes."""
 
 FORMULATE_PER_INDEX = 3.0
 """Building the program takes about this many times what its index took."""
@@ -57,6 +59,7 @@ class _Round:
     owed: tuple[int, ...]
     index: Index
     forced: FloatArray
+    pareto: Pareto | None
 
 
 def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
@@ -80,12 +83,16 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
     AuditFailed
         If not even the greedy plan passes the audit: a defect, nothing is served.
     """
-    policy = policy or Policy()
+    return decide(state, policy or Policy(), None)
+
+
+def decide(state: ClusterState, policy: Policy, memory: Memory | None) -> Plan:
+    """`allocate`, with the memory of the round before if there is one; it is changed to that of this round."""
     with collector_at_rest():
-        return _allocate(state, policy, Deadline(policy.time_limit_s))
+        return _decide(state, policy, memory, Deadline(policy.time_limit_s))
 
 
-def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
+def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline: Deadline) -> Plan:
     with deadline.stage("read"):
         snapshot = take_snapshot(state, policy)
     with deadline.stage("entitle"):
@@ -93,29 +100,35 @@ def _allocate(state: ClusterState, policy: Policy, deadline: Deadline) -> Plan:
         owed = owed_gangs(snapshot, entitled)
     with deadline.stage("target"):
         target = fair_target(snapshot, entitled)
-        forced = forced_slack(target, _pinned_bundles(snapshot, target))
+        forced = forced_slack(target, pinned_split(snapshot, target.values, target.job_class))
+        pareto = pareto_gap(target.values, target.x, target.work)
     with deadline.stage("index"):
         index = build_index(snapshot, owed)
     with deadline.stage("greedy"):
         first = greedy(snapshot, entitled, index)
-    the_round = _Round(snapshot, entitled, target, owed, index, forced)
+    the_round = _Round(snapshot, entitled, target, owed, index, forced, pareto)
     trouble: str | None = None
     try:
-        plan = _write(the_round, _better(the_round, _searched(the_round, first, deadline)), deadline)
-        report = audit(state, plan, policy)
+        solved = _searched(the_round, first, deadline, memory)
+        with deadline.stage("mend"):
+            better = _better(the_round, solved)
+        plan = _write(the_round, better, deadline)
+        with deadline.stage("audit"):
+            report = audit(state, plan, policy)
         trouble = None if report.ok else f"its audit found {report.findings[0].rule}: {report.findings[0].message}"
     except (PlacementError, SolverError, OverflowError) as defect:
         trouble = str(defect)
     if trouble is None:
-        return seal(plan)
+        return _sealed(plan, deadline)
     plan = _write(the_round, Solved(first, None, False, False, {}), deadline, fallback=trouble)
-    report = audit(state, plan, policy)
+    with deadline.stage("audit"):
+        report = audit(state, plan, policy)
     if not report.ok:
         raise AuditFailed(report.findings[0].rule, report.findings[0].message)
-    return seal(plan)
+    return _sealed(plan, deadline)
 
 
-def _searched(the_round: _Round, first: Outcome, deadline: Deadline) -> Solved:
+def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
     """The best outcome that the time left allows: the first one, if not even a program can be built."""
     r = the_round
     reserve = _reserve_s(deadline, r.target, len(r.snapshot.tree.ids))
@@ -123,14 +136,14 @@ def _searched(the_round: _Round, first: Outcome, deadline: Deadline) -> Solved:
         return Solved(first, None, False, True, {})
     with deadline.stage("formulate"):
         program, counted = formulate(r.snapshot, r.entitled, r.target, r.owed, r.index)
-    return solve(program, counted, first, deadline, reserve)
+    return solve(program, counted, first, deadline, reserve, memory)
 
 
 def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
     """Seconds to keep for what comes after the search."""
     pairs = len(target.leaves) * (len(target.leaves) + groups)
-    spent = RESERVE_OF_SPENT * deadline.spent_s
-    return RESERVE_SHARE * deadline.limit_s + spent + RESERVE_PER_PAIR_S * pairs
+    measured_s = (deadline.stages_ms["read"] + deadline.stages_ms["greedy"]) / 1000
+    return RESERVE_SHARE * deadline.limit_s + RESERVE_OF_MEASURED * measured_s + RESERVE_PER_PAIR_S * pairs
 
 
 def _better(the_round: _Round, solved: Solved) -> Solved:
@@ -143,47 +156,59 @@ def _better(the_round: _Round, solved: Solved) -> Solved:
     return Solved(outcome, solved.bound, solved.optimal, solved.cut_by_time, solved.sizes)
 
 
-def _pinned_bundles(snapshot: Snapshot, target: Target) -> FloatArray:
-    """P_i: GPUs by type that the pinned jobs of each leaf hold, float [L, T]."""
-    held = np.zeros((len(target.leaves), len(snapshot.types)))
-    place = {int(g): i for i, g in enumerate(target.leaves)}
-    for j in np.flatnonzero(snapshot.pinned & snapshot.budgeted):
-        i = place.get(int(snapshot.group[j]))
-        if i is not None and snapshot.held_type[j] >= 0:
-            held[i, int(snapshot.held_type[j])] += int(snapshot.held[j])
-    return held
-
-
 def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str | None = None) -> Plan:
     """Put an outcome into words and numbers."""
-    s, target = the_round.snapshot, the_round.target
+    s, entitled, target, outcome = the_round.snapshot, the_round.entitled, the_round.target, solved.outcome
     with deadline.stage("explain"):
-        words = explain(s, the_round.entitled, target, the_round.index, solved.outcome)
+        words = explain(s, entitled, target, the_round.index, outcome)
+    with deadline.stage("goals"):
+        got = standing(s, outcome)
+        reached = goals(s, entitled, target, the_round.owed, outcome)
     with deadline.stage("certify"):
-        got = standing(s, solved.outcome)
-        reached = goals(s, the_round.entitled, target, the_round.owed, solved.outcome)
         status = CertificateStatus.OPTIMAL if solved.optimal else CertificateStatus.FEASIBLE
         if fallback is not None:
             status = CertificateStatus.FALLBACK
         proof = certificate(
-            s, target, got, reached, status, solved.bound, the_round.forced, cut_by_time=solved.cut_by_time
+            s,
+            target,
+            got,
+            reached,
+            status,
+            solved.bound,
+            the_round.forced,
+            the_round.pareto,
+            cut_by_time=solved.cut_by_time,
         )
-        warnings = warnings_of(s, the_round.entitled)
+    with deadline.stage("warn"):
+        warnings = warnings_of(s, entitled)
         if fallback is not None:
             message = f"The greedy plan was served, because the better one could not be: {fallback}."
             warnings = (*warnings, PlanWarning(code=WarningCode.FALLBACK_SERVED, message=message))
-        return Plan(
-            now=s.now,
-            policy=s.policy,
-            assignments=assignments(s, solved.outcome, words),
-            groups=group_reports(s, the_round.entitled, target, got, solved.outcome),
-            certificate=proof,
-            unlocks=unlocks(s, solved.outcome),
-            solver=SolverReport(
-                stages_ms=deadline.stages_ms,
-                sizes=solved.sizes,
-                engine_version=VERSION,
-                state_hash=state_hash(s.state),
-            ),
-            warnings=warnings,
-        )
+    with deadline.stage("report"):
+        groups = group_reports(s, entitled, target, got, outcome)
+        unlocked = unlocks(s, outcome)
+    with deadline.stage("assign"):
+        assigned = assignments(s, outcome, words)
+    with deadline.stage("hash"):
+        hashed = state_hash(s.state)
+    return Plan(
+        now=s.now,
+        policy=s.policy,
+        assignments=assigned,
+        groups=groups,
+        certificate=proof,
+        unlocks=unlocked,
+        solver=SolverReport(
+            stages_ms=deadline.stages_ms, sizes=solved.sizes, engine_version=VERSION, state_hash=hashed
+        ),
+        warnings=warnings,
+    )
+
+
+def _sealed(plan: Plan, deadline: Deadline) -> Plan:
+    """The plan with its hash, and with all stages that were measured until it was ready."""
+    with deadline.stage("seal"):
+        sealed = seal(plan)
+    return sealed.model_copy(
+        update={"solver": sealed.solver.model_copy(update={"stages_ms": dict(deadline.stages_ms)})}
+    )

@@ -9,7 +9,9 @@ import typer
 from evenhand_api import __version__
 from evenhand_api.commands.allocate import allocate_command
 from evenhand_api.commands.audit import audit_command
+from evenhand_api.commands.audit_speedups import audit_speedups_command
 from evenhand_api.commands.export import export_command
+from evenhand_api.commands.fairness import fairness_command
 from evenhand_api.commands.schema import schema_command
 from evenhand_api.commands.serve import serve_command
 from evenhand_api.commands.terminal import EXIT_CODES
@@ -26,7 +28,9 @@ app = typer.Typer(
 app.command("allocate")(allocate_command)
 app.command("serve")(serve_command)
 app.command("audit")(audit_command)
+app.command("audit-speedups")(audit_speedups_command)
 app.command("export")(export_command)
+app.command("fairness")(fairness_command)
 app.command("schema")(schema_command)
 
 

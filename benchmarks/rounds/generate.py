@@ -58,7 +58,7 @@ class Contention:
     busy : share of the usable GPUs that jobs hold; pinned : share that protected jobs hold (at most `busy`).
     objective : of the policy; what makes targets loose (`fair_share`) or tight (`envy_free`).
     big_gang : GPUs of one more pending job of the first leaf, 0: none.
-    odd : share of the gangs whose size is no power of two.
+    odd : share of the gangs of 4 GPUs and more that are a quarter smaller or larger: no power of two.
     alike : whether every leaf runs the same mix of work; else each prefers a few kinds.
     kinds : distinct sets of speedups.
     deep : whether leaves stand below projects and programmes; else all stand at the top.
@@ -196,7 +196,8 @@ class _Draw:
         weights = _tilted(max(1.3, wanted / count))
         tastes = {leaf: [draw.randrange(how.kinds) for _ in range(3)] for leaf in self.leaves}
         crowd = draw.choices(self.leaves, [0.3 / len(self.leaves) + self.shares[g] for g in self.leaves], k=count)
-        gangs = draw.choices(GANGS, weights, k=count)
+        gangs = _dealt(weights, count)
+        draw.shuffle(gangs)
         jobs = [
             self._job(f"j{i:06d}", group, gang, tastes)
             for i, (group, gang) in enumerate(zip(crowd, gangs, strict=True))
@@ -208,8 +209,8 @@ class _Draw:
     def _job(self, name: str, group: str, gang: int, tastes: dict[str, list[int]]) -> dict[str, Any]:
         draw, how = self.random, self.how
         kind = draw.randrange(how.kinds) if how.alike else draw.choice(tastes[group])
-        if how.odd and draw.random() < how.odd:
-            gang = draw.choice((3, 5, 6, 24))
+        if how.odd and gang >= 4 and draw.random() < how.odd:
+            gang = draw.choice((gang * 3 // 4, gang * 5 // 4))
         job: dict[str, Any] = {"id": name, "group": group, "gpus": gang, "speedup": self.kinds[kind]}
         if gang >= 16 and how.same_rack and draw.random() < how.same_rack:
             job["same"] = "rack"
@@ -291,6 +292,15 @@ def _tilted(mean: float) -> list[float]:
         else:
             high = middle
     return [w * g**low for g, w in zip(GANGS, GANG_WEIGHTS, strict=True)]
+
+
+def _dealt(weights: list[float], count: int) -> list[int]:
+    """So many gangs, of every size as many as its weight says; fractions carry over to the next larger size."""
+    whole, found, due = sum(weights), [], 0.0
+    for gang, weight in zip(GANGS, weights, strict=True):
+        due += count * weight / whole
+        found += [gang] * (round(due) - len(found))
+    return found
 
 
 def _stamp(at: datetime) -> str:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from evenhand_models.quantities import Flag, Id, Number, Text, WireModel
+from evenhand_models.quantities import Flag, GpusByType, Id, Number, Text, WireModel
 
 
 class CertificateStatus(StrEnum):
@@ -60,8 +60,24 @@ class Certificate(WireModel):
     gangs_ok: Flag = Field(description="Every gang is whole and of one type.")
     max_envy: Number = Field(description="Largest envy of any pair, as a share of the envier's slice.")
     envy: tuple[EnvyPair, ...] = Field(default=(), description="The pairs above tolerance.")
+    target_proven: Flag = Field(
+        default=True,
+        description="Whether the fair target is proven best by the objective; false: it is fair, with envy of at most a "
+        "hundredth of a floor, but the groups were too many for the time allowed.",
+    )
     floor_slack: Number = Field(description="Total shortfall below floors in the fractional target; above 0: a defect.")
-    target_envy_slack: Number = Field(description="Total envy in the fractional target; above 0: a defect.")
+    target_envy_slack: Number = Field(
+        description="Total envy in the fractional target; above 0 though target_proven: a defect."
+    )
+    pareto_gap: Number | None = Field(
+        default=None,
+        description="No division brings more than this share of value above the fair target with no group worse off; "
+        "unset: not computed.",
+    )
+    pareto_prices: GpusByType = Field(
+        default_factory=dict,
+        description="Throughput per GPU by type, the prices that prove pareto_gap; a type left out costs nothing.",
+    )
     throughput: Number = Field(description="Throughput of the plan, throughput units.")
     upper_bound: Number | None = Field(
         default=None, description="No division of these GPUs brings more throughput; unset: unknown."

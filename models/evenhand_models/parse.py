@@ -37,7 +37,7 @@ def parse_request(body: bytes) -> AllocateRequest:
     InvalidInput
         If anything is wrong with it; pointers are relative to the body.
     """
-    return _read(body, AllocateRequest, _request_errors)
+    return read(body, AllocateRequest, _request_errors)
 
 
 def parse_document(body: bytes) -> AllocateRequest:
@@ -51,10 +51,10 @@ def parse_document(body: bytes) -> AllocateRequest:
     document = read_json(body)
     if isinstance(document, dict) and "state" not in document and "now" in document:
         try:
-            return AllocateRequest(state=_validated(document, ClusterState, _bare_errors))
+            return AllocateRequest(state=validated(document, ClusterState, _bare_errors))
         except InvalidInput:  # the default cap on contracts, which only a request looks at
             raise InvalidInput(_bare_errors(document)) from None
-    return _validated(document, AllocateRequest, _request_errors)
+    return validated(document, AllocateRequest, _request_errors)
 
 
 def parse_state(body: bytes) -> ClusterState:
@@ -76,7 +76,7 @@ def parse_policy(body: bytes) -> Policy:
     InvalidInput
         If anything is wrong with it.
     """
-    return _read(body, Policy, lambda document: _field_errors(document, Policy))
+    return read(body, Policy, lambda document: field_errors(document, Policy))
 
 
 def parse_plan(body: bytes) -> Plan:
@@ -87,7 +87,7 @@ def parse_plan(body: bytes) -> Plan:
     InvalidInput
         If anything is wrong with it.
     """
-    return _read(body, Plan, lambda document: _field_errors(document, Plan))
+    return read(body, Plan, lambda document: field_errors(document, Plan))
 
 
 class _Refused(ValueError):
@@ -142,11 +142,12 @@ def read_json(body: bytes) -> object:
     raise InvalidInput([FieldError("", _printable(message))])
 
 
-def _read(body: bytes, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
-    return _validated(read_json(body), model, errors)
+def read(body: bytes, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
+    """Read a document, or raise all that `errors` says about it."""
+    return validated(read_json(body), model, errors)
 
 
-def _validated(document: object, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
+def validated(document: object, model: type[M], errors: Callable[[object], Iterable[FieldError]]) -> M:
     """Validate a document, or raise all its errors."""
     try:
         with without_collection():
@@ -157,20 +158,20 @@ def _validated(document: object, model: type[M], errors: Callable[[object], Iter
 
 def _request_errors(document: object) -> list[FieldError]:
     """Say all that is wrong with a request."""
-    errors = _field_errors(document, AllocateRequest)
+    errors = field_errors(document, AllocateRequest)
     if not isinstance(document, dict):
         return errors
-    policy = _salvaged(document.get("policy") or {}, Policy)
+    policy = salvaged(document.get("policy") or {}, Policy)
     cap = None if policy is None else policy.max_protection_s
-    return errors + [error.under("/state") for error in _cross_errors(document.get("state"), cap)]
+    return errors + [error.under("/state") for error in cross_errors(document.get("state"), cap)]
 
 
 def _bare_errors(document: object) -> list[FieldError]:
     """Say all that is wrong with a bare state, contracts held against the default cap."""
-    return [*_field_errors(document, ClusterState), *_cross_errors(document, Policy().max_protection_s)]
+    return [*field_errors(document, ClusterState), *cross_errors(document, Policy().max_protection_s)]
 
 
-def _field_errors(document: object, model: type[BaseModel]) -> list[FieldError]:
+def field_errors(document: object, model: type[BaseModel]) -> list[FieldError]:
     """Say which fields are malformed by themselves."""
     try:
         model.model_validate(document, context=CHECKS_DEFERRED)
@@ -186,7 +187,7 @@ def _field_errors(document: object, model: type[BaseModel]) -> list[FieldError]:
     return []
 
 
-def _cross_errors(state: object, cap: int | None) -> tuple[FieldError, ...]:
+def cross_errors(state: object, cap: int | None) -> tuple[FieldError, ...]:
     """Say which readable fields of a state contradict each other, inside one entry or between entries."""
     if not isinstance(state, dict):
         return ()
@@ -199,7 +200,7 @@ def _cross_errors(state: object, cap: int | None) -> tuple[FieldError, ...]:
         if not isinstance(listed, list):
             unsure.add(name)
         for index, raw in enumerate(listed if isinstance(listed, list) else ()):
-            entry = _salvaged(raw, model)
+            entry = salvaged(raw, model)
             if entry is not None:
                 kept.append((index, entry))
             elif isinstance(raw, dict) and isinstance(raw.get(key), str):
@@ -208,7 +209,7 @@ def _cross_errors(state: object, cap: int | None) -> tuple[FieldError, ...]:
                 unsure.add(name)
         return kept
 
-    clock = _salvaged({"now": state.get("now"), "gpu_types": [], "nodes": [], "groups": [], "jobs": []}, ClusterState)
+    clock = salvaged({"now": state.get("now"), "gpu_types": [], "nodes": [], "groups": [], "jobs": []}, ClusterState)
     draft = Draft(
         now=None if clock is None else clock.now,
         gpu_types=entries("gpu_types", GpuType, "name"),
@@ -223,7 +224,7 @@ def _cross_errors(state: object, cap: int | None) -> tuple[FieldError, ...]:
     return entry_errors(draft) + draft_errors(draft)
 
 
-def _salvaged(raw: object, model: type[E]) -> E | None:
+def salvaged(raw: object, model: type[E]) -> E | None:
     """Read one entry, or nothing if one of its fields is malformed."""
     try:
         return model.model_validate(raw, context=CHECKS_DEFERRED)

@@ -62,9 +62,24 @@ _INSTANT = f"^({_AT_UTC}|{_AT_OFFSET})$"
 _is_instant = re.compile(f"({_AT_UTC}|{_AT_OFFSET})", re.ASCII).fullmatch
 
 
+def _plain_instant(value: str) -> datetime | None:
+    """Read ``2026-11-01T00:00:00Z``, the form nearly every stamp has; None if it is another, or wrong."""
+    if len(value) != 20 or value[4::3] != "--T::Z" or not value.isascii():
+        return None
+    if not (value[11:13] + value[14:16] + value[17:19]).isdigit() or value[11:13] > "23":
+        return None
+    try:
+        at = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return at if 1970 <= at.year <= 2199 else None
+
+
 def _read_instant(value: object) -> datetime:
     """Read an RFC 3339 stamp or an aware datetime into UTC."""
     if isinstance(value, str):
+        if (plain := _plain_instant(value)) is not None:
+            return plain
         if _is_instant(value) is None:
             raise ValueError("must be an RFC 3339 instant from 1970 to 2199 with an offset, like 2026-11-01T00:00:00Z")
         try:
@@ -136,6 +151,12 @@ Priority = Annotated[int, Strict(), Field(ge=-(10**9), le=10**9), BeforeValidato
 """A rank inside one group, higher first."""
 Rank = Annotated[int, Strict(), Field(ge=1, le=MAX_INTEGER), BeforeValidator(_whole)]
 """A place, 1 the first."""
+Count = Annotated[int, Strict(), Field(ge=0, le=MAX_INTEGER), BeforeValidator(_whole)]
+"""A number of things seen, 0 or more."""
+Evidence = Annotated[int, Strict(), Field(ge=1, le=10**6), BeforeValidator(_whole)]
+"""A number of things seen, 1 or more."""
+Few = Annotated[int, Strict(), Field(ge=0, le=1000), BeforeValidator(_whole)]
+"""A number of things to do, 0 or more."""
 Seed = Annotated[int, Strict(), Field(ge=0, le=2**31 - 1), BeforeValidator(_whole)]
 """A seed of a solver's choices."""
 Threads = Annotated[int, Strict(), Field(ge=1, le=64), BeforeValidator(_whole)]

@@ -39,8 +39,8 @@ def test_every_command_line_in_the_readme_is_one_the_program_knows() -> None:
 
     from evenhand_api.cli import app
 
-    lines = re.findall(r"^evenhand (\w+)(.*)$", README, re.MULTILINE)
-    assert {command for command, _ in lines} == {"allocate", "audit", "export", "schema", "serve"}
+    lines = re.findall(r"^evenhand ([\w-]+)(.*)$", README, re.MULTILINE)
+    assert {command for command, _ in lines} == {"allocate", "audit", "audit-speedups", "export", "schema", "serve"}
     for command, rest in lines:
         said = re.sub(r"\s+", " ", CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output)
         for option in re.findall(r"--[a-z-]+", rest):
@@ -53,7 +53,9 @@ def test_every_setting_and_every_exit_code_stands_in_the_readme() -> None:
         assert re.search(rf"^\| {int(code)} \|", README, re.MULTILINE)
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/states/README.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/speedups.md", "examples/states/README.md"]
+)
 def test_every_link_leads_to_a_file(document: str) -> None:
     path = ROOT / document
     for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", path.read_text()):

@@ -110,3 +110,10 @@ def test_readiness_says_why_when_the_first_round_fails() -> None:
 def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(setting))):
         Settings(**setting)
+
+
+def test_a_service_that_was_ended_can_be_started_again() -> None:
+    app = create_app(Settings(max_concurrent=1), obey)
+    for _ in range(2):
+        with TestClient(app, raise_server_exceptions=False) as client:
+            assert client.post("/v1/allocate", content=b"{}", headers=JSON).status_code == 200

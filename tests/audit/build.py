@@ -7,9 +7,9 @@ from typing import Any
 from evenhand.audit.certificate import figures
 from evenhand.audit.decisions import decisions_of
 from evenhand.audit.dues import dues
-from evenhand.audit.envy import envy_of_pairs
+from evenhand.audit.envy import PairEnvy
 from evenhand.audit.reading import read
-from evenhand.audit.target import aim_at, entitled_leaves, take
+from evenhand.audit.target import aim_at, entitled_leaves
 from evenhand.audit.worth import tally, worth
 from evenhand_models import ClusterState, Plan, Policy
 
@@ -94,7 +94,7 @@ def finish(given: ClusterState, answers: list[Wire], policy: Policy | None = Non
     policy = policy or Policy()
     reading = read(given, policy)
     owed = dues(reading)
-    own = {leaf.group: take(leaf.order, leaf.cap, leaf.slice) for leaf in entitled_leaves(reading, owed)}
+    own = {leaf.group: leaf.used(leaf.slice) for leaf in entitled_leaves(reading, owed)}
     target = aim_at(reading, owed, own)
     draft = Plan.model_validate(_plan(given, policy, answers, [], _certificate()))
     decisions = decisions_of(reading, draft)
@@ -125,9 +125,7 @@ def finish(given: ClusterState, answers: list[Wire], policy: Policy | None = Non
         for name in reading.tree.order
     ]
     total = sum(target.value.values())
-    envy = envy_of_pairs(reading, target, tally(reading, decisions))
-    most = float(envy.max()) if envy.size else 0.0
-    row, column = divmod(int(envy.argmax()), len(envy)) if envy.size else (0, 0)
+    most, row, column = PairEnvy(reading, target, tally(reading, decisions)).largest()
     names = [leaf.group for leaf in target.leaves]
     pair = {"group": names[row], "envied": names[column], "envy": most} if most else {}
     seal = _certificate(
@@ -166,6 +164,7 @@ def _certificate(**more: Any) -> Wire:
         "goals": [],
         **dict.fromkeys(numbers, 0.0),
         **dict.fromkeys(flags, True),
+        "target_proven": False,
         **more,
     }
 

@@ -11,7 +11,7 @@ from audit.build import answer, finish
 from evenhand.audit import audit
 from evenhand.audit.dues import dues
 from evenhand.audit.reading import read
-from evenhand.audit.target import entitled_leaves, take
+from evenhand.audit.target import entitled_leaves
 
 ACTIONS = {"reserve": "wait", "orphan": "keep", "repair": "migrate"}
 
@@ -75,7 +75,7 @@ def test_the_best_outcome_is_accepted_at_its_worth(seed):
     policy = random_policy(rng, state)
     reading = read(state, policy)
     due = dues(reading)
-    target = {leaf.group: take(leaf.order, leaf.cap, leaf.slice) for leaf in entitled_leaves(reading, due)}
+    target = {leaf.group: leaf.used(leaf.slice) for leaf in entitled_leaves(reading, due)}
     best = Enumeration(state, policy, target).best()
     plan = finish(state, answers_of(reading, best), policy)
     assert audit(state, plan, policy).findings == ()

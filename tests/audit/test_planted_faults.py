@@ -320,3 +320,29 @@ def test_policies_without_protection_protect_nobody():
     unprotected = Policy(max_protection_s=0)
     assert verdict(given, [answer("a", "keep", {"n": 2})], unprotected) == set()
     assert verdict(given, [answer("a", "keep", {"n": 2}, protected_until_at=at(9))], unprotected) == {"P1"}
+
+
+# What the prices prove of the target
+
+
+def sealed(**changed):
+    plan = finish(SWAP, list(SWAPPED.values()))
+    proof = plan.certificate.model_copy(update=changed)
+    return {finding.rule for finding in audit(SWAP, plan.model_copy(update={"certificate": proof})).findings}
+
+
+@pytest.mark.parametrize(
+    ("gap", "prices", "rules"),
+    [
+        (None, {}, set()),
+        (None, {"h100": 1.0}, {"T6"}),
+        (0.0, {"h100": 1.0}, set()),
+        (0.25, {"h100": 1.0}, {"T6"}),
+        (0.0, {}, {"T6"}),
+        (0.0, {"h100": 0.5}, {"T6"}),
+        (0.0, {"h100": -1.0}, {"T6"}),
+        (0.0, {"h100": 1.0, "b200": 0.1}, {"T6"}),
+    ],
+)
+def test_a_pareto_gap_is_what_its_prices_prove(gap, prices, rules):
+    assert sealed(pareto_gap=gap, pareto_prices=prices) == rules

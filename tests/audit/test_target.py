@@ -22,11 +22,11 @@ TRIO = state(
 )
 
 
-def faults(given, bundle, **policy):
+def faults(given, bundle, *, proven=True, **policy):
     reading = read(given, Policy(**policy))
     owed = dues(reading)
     target = aim_at(reading, owed, bundle)
-    return {finding.rule for finding in check_target(reading, owed, target, bundle)}
+    return {finding.rule for finding in check_target(reading, owed, target, bundle, proven=proven)}
 
 
 def bundles(a, b, c):
@@ -44,9 +44,9 @@ def test_values_floors_and_prices():
     p, q = target.leaves
     assert (p.entitled, q.entitled) == pytest.approx((2, 10))
     assert p.slice == pytest.approx({"h100": 1, "a100": 1})
-    assert p.speed == {"h100": 1.0, "a100": 0.5}
+    assert p.classes[0].speed == {"h100": 1.0, "a100": 0.5}
     assert p.floor == pytest.approx(1.5)
-    assert p.price == 0  # the slice of 2 is just what it can hold
+    assert p.prices == (0,)  # the slice of 2 is just what it can hold
     assert q.floor == pytest.approx(10)
     assert p.value({"h100": 1.5, "a100": 9}) == pytest.approx(1.75)
     assert target.value == pytest.approx({"P": 1.75, "Q": 10})
@@ -60,7 +60,7 @@ def test_the_price_of_a_full_hand_is_that_of_the_last_type_taken():
     reading = read(state(nodes, [group("P"), group("Q")], jobs), Policy())
     leaf = aim_at(reading, dues(reading), {}).leaves[0]
     assert leaf.slice == pytest.approx({"h100": 2, "a100": 2})
-    assert leaf.price == 0.25
+    assert leaf.prices == (0.25,)
     assert leaf.floor == pytest.approx(2.25)
     assert leaf.bound(leaf.slice) == pytest.approx(leaf.floor)  # L touches v at the slice
     assert leaf.bound({"h100": 4.0, "a100": 0.0}) == pytest.approx(3.75)  # and is above it elsewhere: v is 3
@@ -123,3 +123,48 @@ def test_who_is_owed_nothing_has_no_target():
     given = state([node("h", 8)], [group("A"), group("B")], [job("a", "A", 2), job("b", "B", 8, c=0)])
     assert faults(given, {"A": {"h100": 2.0}, "B": {}}) == set()
     assert faults(given, {"A": {"h100": 2.0}, "B": {"h100": 1.0}}) == {"T4"}
+
+
+def test_a_target_that_is_not_called_proven_may_leave_a_hundredth_of_a_floor_of_envy():
+    """B's floor is 2: it may miss 0.02, not more; and no floor may be missed."""
+    assert faults(TRIO, bundles((1.51, 1), (1.49, 1), (0, 1))) == {"T3"}
+    assert faults(TRIO, bundles((1.51, 1), (1.49, 1), (0, 1)), proven=False) == set()
+    assert faults(TRIO, bundles((1.52, 1), (1.48, 1), (0, 1)), proven=False) == {"T3"}
+    assert "T2" in faults(TRIO, bundles((1.5, 1.005), (1.5, 1.005), (0, 0.99)), proven=False)
+
+
+def test_a_target_that_is_not_called_proven_may_leave_claims():
+    low = bundles((1.4, 1), (1.4, 1), (0, 1))
+    for objective in ("nash", "equal_throughput", "max_min"):
+        assert "T4" in faults(TRIO, low, objective=objective)
+        assert faults(TRIO, low, objective=objective, proven=False) == set()
+
+
+BLEND = state(
+    NODES,
+    [group("A"), group("B")],
+    [
+        job("a1", "A", 2),
+        job("a2", "A", 1, speedup=BOTH),
+        job("b", "B", 3, speedup=BOTH),
+    ],
+)
+
+
+def test_a_leaf_is_valued_class_by_class():
+    """A: two GPUs of h100 only, one of either. Of 1.5 and 1.5 it draws all of h100 and one a100."""
+    reading = read(BLEND, Policy())
+    leaf = aim_at(reading, dues(reading), {}).leaves[0]
+    assert sorted(one.gpus for one in leaf.classes) == [1, 2]
+    assert leaf.floor == pytest.approx(2.5)
+    assert leaf.used({"h100": 1.5, "a100": 1.5}) == pytest.approx({"h100": 1.5, "a100": 1.0})
+    assert leaf.value({"h100": 3.0, "a100": 3.0}) == pytest.approx(3.0)
+    assert leaf.value({"h100": 0.0, "a100": 3.0}) == pytest.approx(1.0)
+    assert leaf.prices in ((1.0, 0.0), (0.0, 1.0))  # of the flexible job more would be of use, of the others not
+    assert leaf.slope == pytest.approx({"h100": 1.0, "a100": 0.0})
+
+
+def test_a_leaf_holds_no_more_than_its_classes_can():
+    """Two a100 are one more than A can hold, though it wants three GPUs."""
+    assert faults(BLEND, {"A": {"h100": 1.5, "a100": 1.0}, "B": {"h100": 1.5, "a100": 1.5}}) == set()
+    assert "T4" in faults(BLEND, {"A": {"h100": 1.0, "a100": 2.0}, "B": {"h100": 2.0, "a100": 1.0}}, proven=False)

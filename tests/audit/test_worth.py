@@ -7,7 +7,7 @@ from evenhand.audit.decisions import Choice, Decisions, ending_gpus
 from evenhand.audit.dues import dues
 from evenhand.audit.reading import read
 from evenhand.audit.rules import check_reservations
-from evenhand.audit.target import aim_at, entitled_leaves, take
+from evenhand.audit.target import aim_at, entitled_leaves
 from evenhand.audit.worth import GOALS, worth
 from evenhand_models import Action, Policy
 
@@ -18,7 +18,7 @@ def goals(given, choices=None, reserved=None, **policy):
     """The value of every goal, and the total; the target is the proportional one."""
     reading = read(given, Policy(**policy))
     owed = dues(reading)
-    own = {leaf.group: take(leaf.order, leaf.cap, leaf.slice) for leaf in entitled_leaves(reading, owed)}
+    own = {leaf.group: leaf.used(leaf.slice) for leaf in entitled_leaves(reading, owed)}
     target = aim_at(reading, owed, own)
     found = worth(reading, owed, target, Decisions(choices or {}, reserved or {}))
     return {**found.goals, "total": found.total}

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from fairness.drawn_values import plain, values
 
-from evenhand.fairness import forced as room
 from evenhand.fairness.envy_free import envy_free
 from evenhand.fairness.forced import least_slack
 from evenhand.fairness.group_value import GroupValues
@@ -14,45 +13,51 @@ from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of
 from evenhand.solvers.lp import INFINITY, LpStatus, Rows, solve_lp, stack
 
 
-def soft(rows: Rows, first: int) -> Rows:
-    """Rows a x + slack >= lower, the slacks in columns from `first` on."""
+def with_slack(rows: Rows, columns: np.ndarray, data: np.ndarray) -> Rows:
+    """Rows a x + data slack >= lower, each with its slack column."""
     ends = rows.indptr[1:]
-    more = first + np.arange(rows.count)
     indptr = rows.indptr + np.arange(rows.count + 1)
-    return Rows(indptr, np.insert(rows.indices, ends, more), np.insert(rows.data, ends, 1.0), rows.lower, rows.upper)
+    return Rows(
+        indptr, np.insert(rows.indices, ends, columns), np.insert(rows.data, ends, data), rows.lower, rows.upper
+    )
 
 
-def by_all_rows(v: GroupValues, pinned: np.ndarray) -> float:
-    """Least summed envy at the least shortfall, all rows at once, in two plain solves."""
-    grid, leaves = grid_of(v), len(v.cap)
-    pairs = np.nonzero(~np.eye(leaves, dtype=bool))
+def least_excess(v: GroupValues, pinned: np.ndarray) -> float:
+    """Least total excess at the least shortfall, all rows at once, in two plain solves over whole splits."""
+    grid, leaves = grid_of(v), len(v.leaves)
+    n, every = grid.count, np.arange(leaves)
+    i, other = np.nonzero(~np.eye(leaves, dtype=bool))
     there = capacity_rows(grid)
-    raised = np.maximum(there.upper, np.concatenate([pinned.sum(axis=0), pinned.sum(axis=1) / grid.unit]))
-    there = Rows(there.indptr, there.indices, there.data, there.lower, raised)
-    floors, envy = soft(floor_rows(grid), grid.count), soft(envy_rows(grid, *pairs), grid.count + leaves)
-    rows = stack(there, floors, envy)
-    count = grid.count + leaves + len(pairs[0])
-    low = np.concatenate([grid.gather(pinned), np.zeros(count - grid.count)])
-    short = np.concatenate([np.zeros(grid.count), grid.unit, np.zeros(len(pairs[0]))])
-    first = solve_lp(short, rows, low, np.full(count, INFINITY), maximize=False)
-    total = Rows(
-        np.array([0, leaves]), grid.count + np.arange(leaves), grid.unit, -np.full(1, INFINITY),
-        np.array([first.objective + 1e-9]),
-    )  # fmt: skip
-    cost = np.concatenate([np.zeros(grid.count + leaves), grid.unit[pairs[0]]])
-    found = solve_lp(cost, stack(rows, total), low, np.full(count, INFINITY), maximize=False)
+    pins = np.concatenate([pinned.sum(axis=0), pinned.sum(axis=1) / grid.class_unit])
+    there = Rows(there.indptr, there.indices, there.data, there.lower, np.maximum(there.upper, pins))
+    floors = with_slack(floor_rows(grid), n + every, np.ones(leaves))
+    scale = v.entitled[i] / v.entitled[other] * grid.unit[other] / grid.unit[i]
+    envy = with_slack(envy_rows(grid, i, other), n + leaves + other, scale)
+    rows, none = stack(there, floors, envy), np.full(1, -INFINITY)
+    low = np.concatenate([grid.gather(pinned), np.zeros(2 * leaves)])
+    high = np.full(n + 2 * leaves, INFINITY)
+    short = np.concatenate([np.zeros(n), grid.unit, np.zeros(leaves)])
+    first = solve_lp(short, rows, low, high, maximize=False)
+    total = Rows(np.array([0, leaves]), n + every, grid.unit, none, np.array([first.objective + 1e-9]))
+    cost = np.concatenate([np.zeros(n + leaves), grid.unit])
+    found = solve_lp(cost, stack(rows, total), low, high, maximize=False)
     assert found.status is LpStatus.OPTIMAL
     return found.objective
 
 
+def excess_of(v: GroupValues, slack: np.ndarray) -> float:
+    """Most that anybody envies each leaf, in GPUs of that leaf, in sum."""
+    return float((slack * v.entitled[None, :] / v.entitled[:, None]).max(axis=0).sum())
+
+
 @pytest.mark.parametrize("seed", range(16))
-def test_least_envy_that_pins_leave(seed):
+def test_least_excess_that_pins_leave(seed):
     v = values(seed, 4 + seed % 12, 1 + seed % 3, caps=("none", "some", "tight")[seed % 3])
     rng = np.random.default_rng(seed)
     pinned = np.floor(v.slices * rng.uniform(0, 2.5, v.slices.shape)) * (v.weights > 0)
     pinned *= (rng.random(len(v.cap)) < 0.4)[:, None] & (pinned.sum(axis=1) <= v.cap)[:, None]
     slack = least_slack(v, envy_free(v)[0], pinned)
-    assert slack.sum() == pytest.approx(by_all_rows(v, pinned), abs=1e-4, rel=1e-5)
+    assert excess_of(v, slack) == pytest.approx(least_excess(v, pinned), abs=1e-4, rel=1e-5)
     assert not slack.diagonal().any()
 
 
@@ -78,4 +83,3 @@ def test_pins_above_capacity_raise_it():
 def test_where_the_iterations_do_not_do_nothing_is_called_forced():
     v = plain([[1.0], [1.0]], [4])
     assert not least_slack(v, envy_free(v)[0], np.array([[3.0], [0.0]]), iterations=0).any()
-    assert room.WORST_PER_LEAF > 0

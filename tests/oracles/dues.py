@@ -8,6 +8,7 @@ from itertools import combinations, pairwise
 
 from evenhand_models import ClusterState, Job, Plan
 from oracles.reading import Reader
+from oracles.splits import most_drawn
 
 Target = dict[str, dict[str, float]]
 """The fair target: GPUs by type, by the group of the leaf."""
@@ -217,56 +218,5 @@ def best_sum(sizes: list[float], amount: float) -> float:
 
 
 def drawn(reader: Reader, jobs: list[Job], target: dict[str, float]) -> float:
-    """Return V: the most throughput that jobs could draw from a target if they could be split (T5).
-
-    Augments along the most rewarding path from a job to a type until none brings anything: exact.
-    """
-    flow = {(j.id, t): 0.0 for j in jobs for t in reader.types}
-    speed = reader.speed
-    left_job = {j.id: float(j.gpus) for j in jobs}
-    left_type = {t: target.get(t, 0.0) for t in reader.types}
-    value = 0.0
-    while True:
-        best, path = 1e-12, None
-        for job, left in left_job.items():
-            if left <= 1e-12:
-                continue
-            gain, back = _paths(reader, job, flow)
-            for t in reader.types:
-                if left_type[t] > 1e-12 and gain.get(t, 0.0) > best:
-                    best, path = gain[t], (job, t, back)
-        if path is None:
-            return value
-        job, last, back = path
-        steps = []
-        at = last
-        while at is not None:
-            via, before = back[at]
-            steps.append((via, at, before))
-            at = before
-        amount = min(left_job[job], left_type[last], *(flow[v, b] for v, _, b in steps if b is not None), math.inf)
-        for via, into, before in steps:
-            flow[via, into] += amount
-            if before is not None:
-                flow[via, before] -= amount
-        left_job[job] -= amount
-        left_type[last] -= amount
-        value += amount * sum(speed[v][i] - (speed[v][b] if b is not None else 0.0) for v, i, b in steps)
-
-
-def _paths(
-    reader: Reader, job: str, flow: dict[tuple[str, str], float]
-) -> tuple[dict[str, float], dict[str, tuple[str, str | None]]]:
-    """Best gain from one job to each type, moving others' GPUs aside: Bellman-Ford over types."""
-    speed = reader.speed
-    gain = {t: speed[job][t] for t in reader.types if speed[job][t] > 0}
-    back: dict[str, tuple[str, str | None]] = dict.fromkeys(gain, (job, None))
-    for _ in reader.types:
-        for (other, t), amount in flow.items():
-            if amount <= 1e-12 or t not in gain:
-                continue
-            for s in reader.types:
-                better = gain[t] - speed[other][t] + speed[other][s]
-                if s != t and speed[other][s] > 0 and better > gain.get(s, -math.inf) + 1e-12:
-                    gain[s], back[s] = better, (other, t)
-    return gain, back
+    """Return V: the most throughput that jobs could draw from a target if they could be split (T5)."""
+    return most_drawn({j.id: reader.speed[j.id] for j in jobs}, {j.id: float(j.gpus) for j in jobs}, target)

@@ -28,6 +28,7 @@ from oracles.dues import Dues, Target, best_sum, drawn, parts, sixteenths
 from oracles.moves import Move, Moves
 from oracles.prices import Column, Prices
 from oracles.reading import Place, Reader
+from oracles.splits import classes, line
 
 Floats = npt.NDArray[np.float64]
 CAP = 200_000
@@ -178,6 +179,7 @@ class Enumeration:
         """E1, summed over the envied."""
         zero = sums[("none",)]
         types, leaves = self.reader.types, self.leaves()
+        lines = {group: self.envy_line(group) for group in leaves}
         total = zero.copy()
         for envied in leaves:
             has = {t: sums.get(("has", envied, t), zero) for t in types}
@@ -186,7 +188,7 @@ class Enumeration:
                 if envier == envied:
                     continue
                 ratio = self.dues.leaf[envier].entitled / self.dues.leaf[envied].entitled
-                base, slopes, big = self.envy_line(envier)
+                base, slopes, big = lines[envier]
                 seen = base + sum(slopes[t] * ratio * has[t] for t in types)
                 worst = np.maximum(worst, (seen - sums.get(("thr", envier), zero) - big) / ratio)
             total += worst
@@ -195,17 +197,10 @@ class Enumeration:
     def envy_line(self, group: str) -> tuple[float, dict[str, float], float]:
         """L of a leaf as base and slopes by type, and its largest job (T1 to T3, E1)."""
         reader, due = self.reader, self.dues.leaf[group]
-        cap = sum(job.gpus for job in due.jobs)
-        worth = {t: sum(job.gpus * reader.speed[job.id][t] for job in due.jobs) / cap for t in reader.types}
         share = due.entitled / sum(self.dues.leaf[g].entitled for g in self.leaves())
-        slice_of = {t: share * reader.capacity[t] for t in reader.types if worth[t] > 0}
-        price, left = 0.0, float(cap)
-        if sum(slice_of.values()) > cap + 1e-9:
-            for t in sorted(slice_of, key=lambda t: -worth[t]):
-                if left > 1e-9 and slice_of[t] > 0:
-                    price, left = worth[t], left - slice_of[t]
+        base, slopes = line(*classes(reader, due.jobs), {t: share * reader.capacity[t] for t in reader.types})
         big = max(job.gpus * max(reader.speed[job.id].values()) for job in due.jobs)
-        return price * cap, {t: max(worth[t] - price, 0.0) for t in reader.types}, big
+        return base, slopes, big
 
     def _handover(self, sums: dict[Column, Floats]) -> Floats:
         """O4: higher priorities taking over from lower ones of their leaf."""

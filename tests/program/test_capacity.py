@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from evenhand.errors import PlacementError
-from evenhand.placement import Arrival, Floor, place_workers
+from evenhand.placement import Arrival, place_workers
+from evenhand.shelves import Floor
 
 SIZES = (1, 2, 4, 8)
 
@@ -76,13 +77,13 @@ def test_what_does_not_fit_is_a_defect_not_a_silent_loss() -> None:
 
 def test_the_fullest_node_that_holds_a_worker_takes_it() -> None:
     floor = Floor([2, 4, 8], [2, 4, 8])
-    assert floor.best_fit(range(3), 2) == 0
-    assert floor.best_fit(range(3), 3) == 1
+    assert floor.shelves(range(3)).best_fit(2) == 0
+    assert floor.shelves(range(3)).best_fit(3) == 1
 
 
 def test_gpus_that_are_free_at_once_go_before_those_somebody_has_to_leave() -> None:
     floor = Floor([2, 4], [0, 4])
-    assert floor.best_fit(range(2), 2) == 1
+    assert floor.shelves(range(2)).best_fit(2) == 1
 
 
 def test_every_combination_of_a_full_node_is_known() -> None:

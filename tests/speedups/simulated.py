@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from cases.states import cluster, job
 
-from evenhand_models import ClusterState
-from evenhand_models.observations import Observation, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import ClusterState, Observation, SpeedupAuditRequest, SpeedupPolicy
 
 TYPES = ("V100", "A100", "H100")
 HARDWARE = "2x8 V100, 2x8 A100, 2x8 H100"

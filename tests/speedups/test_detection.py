@@ -1,4 +1,4 @@
-"""Who is flagged and who is not, over many simulated worlds; case 25's audit."""
+"""Who is flagged and who is not, over many simulated worlds (V2 to V4); case 25's audit (V3)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,7 @@ from cases.states import cluster, job
 from speedups.simulated import HARDWARE, TYPES, observed, speeds, world
 
 from evenhand.speedups import audit_speedups
-from evenhand_models.observations import (
-    DeclaredJob,
-    HintCode,
-    SpeedupAuditRequest,
-    SpeedupFlag,
-    SpeedupPolicy,
-)
+from evenhand_models import DeclaredJob, HintCode, LeftOutCode, SpeedupAuditRequest, SpeedupFlag, SpeedupPolicy
 
 WRONG = {SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED}
 
@@ -161,5 +155,5 @@ def test_ended_jobs_are_evidence_about_their_group_and_strangers_are_named():
     )
     report = audit_speedups(request)
     assert [g.gpu_type for g in report.groups if g.flag in WRONG] == ["H100"]
-    assert report.left_out == ("who",)
+    assert [(left.code, left.names) for left in report.left_out] == [(LeftOutCode.UNKNOWN_JOB, ("who",))]
     assert report.jobs == ()

@@ -1,4 +1,4 @@
-"""What a misreport gains: case 25, and what must hold of the figure."""
+"""What a misreport gains: case 25, and what must hold of the figure (V8)."""
 
 from __future__ import annotations
 

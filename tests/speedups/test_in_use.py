@@ -1,4 +1,4 @@
-"""What the next rounds go by, under each use and consequence."""
+"""What the next rounds go by, under each use and consequence (V5)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cases.states import actions, job, solve
 from speedups.simulated import TYPES, declared, observed, speeds, world
 
 from evenhand.speedups import audit_speedups, observed_vectors, refused_jobs, vectors_in_use
-from evenhand_models.observations import SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import SpeedupAuditRequest, SpeedupPolicy
 
 LIE = {"B": {"H100": 10.0}}
 
@@ -107,3 +107,18 @@ def test_a_new_job_is_treated_as_its_group_is():
     assert pace(used, "new") == pytest.approx(2.0, rel=0.1)
     assert used.jobs[1] == new[1]
     assert used.jobs[2] == new[2]
+
+
+def test_what_one_job_did_says_nothing_about_the_rest_of_its_group():
+    rng = np.random.default_rng(11)
+    true = speeds(rng)
+    told = declared(true, {"H100": 10.0})
+    work = [job("liar", "B", 2, speedup=told), job("other", "B", 2, speedup=told)]
+    state = world(1, groups=("B",)).state.model_copy(update={"jobs": tuple(work)})
+    seen = observed(rng, "liar", true, dict.fromkeys(TYPES, 20))
+    for how in ({"use": "observed"}, {"consequence": "refuse"}):
+        report = audit_speedups(SpeedupAuditRequest(state=state, observations=seen, policy=SpeedupPolicy(**how)))
+        entries = {entry.job: entry for entry in report.jobs}
+        assert entries["liar"].changed
+        assert not entries["other"].changed
+        assert refused_jobs(state, report) == (("liar",) if "consequence" in how else ())

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from speedups.simulated import shuffled, world
 
 from evenhand.speedups import audit_speedups
-from evenhand_models.observations import SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import SpeedupAuditRequest, SpeedupPolicy
 
 LIE = {"A": {"H100": 1.4}, "B": {"A100": 0.7}}
 seeds = st.integers(0, 10**6)

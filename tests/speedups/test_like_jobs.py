@@ -1,4 +1,4 @@
-"""Types that jobs do not mention: measured where seen, guessed from like jobs, never used by themselves."""
+"""Types that jobs do not mention: measured where seen, guessed from like jobs, never used by themselves (V6)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cases.states import cluster, job
 from speedups.simulated import HARDWARE, TYPES, observed
 
 from evenhand.speedups import audit_speedups, vectors_in_use
-from evenhand_models.observations import EstimateSource, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import EstimateSource, SpeedupAuditRequest, SpeedupPolicy
 
 SHAPES = (np.array([0.0, 0.4, 0.9]), np.array([0.0, 1.0, 2.2]))
 
@@ -83,3 +83,14 @@ def test_a_job_seen_on_a_type_it_leaves_out_is_measured_there_and_still_does_not
     assert set(report.jobs[0].speedup) == {"V100", "A100"}
     used = vectors_in_use(cluster(HARDWARE, {"A": 1, "B": 1}, work), report)
     assert set(used.jobs[0].speedup) == {"V100", "A100"}
+
+
+def test_what_others_declare_wrongly_does_not_carry_an_estimate_away():
+    rng = np.random.default_rng(3)
+    true = dict(zip(TYPES, (1.0, 2.0, 4.0), strict=True))
+    work, seen = [job("new", "A", 2, speedup={"V100": 1.0, "A100": 2.0})], []
+    for i in range(4):
+        work.append(job(f"liar{i}", "B", 2, speedup=true | {"H100": 40.0}))
+        seen += observed(rng, f"liar{i}", true, dict.fromkeys(TYPES, 6))
+    (found,) = report_of(work, seen).undeclared
+    assert found.speedup == pytest.approx(4.0, rel=0.1)

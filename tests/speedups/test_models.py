@@ -8,8 +8,7 @@ import pytest
 from cases.states import NOW, cluster, job
 from pydantic import ValidationError
 
-from evenhand_models import InvalidInput
-from evenhand_models.observations import DeclaredJob, Observation, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import DeclaredJob, InvalidInput, Observation, SpeedupAuditRequest, SpeedupPolicy
 
 GOOD = {"job": "j", "gpu_type": "H100", "gpus": 8, "work_done": 5.0, "seconds": 60}
 
@@ -17,7 +16,7 @@ GOOD = {"job": "j", "gpu_type": "H100", "gpus": 8, "work_done": 5.0, "seconds": 
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"work_done": 0}, {"work_done": -1}, {"work_done": "5"}, {"work_done": float("inf")}, {"seconds": 0},
+        {"work_done": -0.5}, {"work_done": -1}, {"work_done": "5"}, {"work_done": float("inf")}, {"seconds": 0},
         {"gpus": 0}, {"gpus": 1.5}, {"unit": "steps"}, {"requeues": -1}, {"progress": -1.0}, {"ended_at": "noon"},
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Jobs that come back from a requeue without their progress count as not resumable until they prove otherwise."""
+"""Jobs that come back from a requeue without their progress: their checkpoints count for nothing until they do (V7)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from cases.states import cluster, job, of, solve
 
 from evenhand.snapshot import take_snapshot
 from evenhand.speedups import audit_speedups, resumable_in_use
-from evenhand_models import Policy
-from evenhand_models.observations import DeclaredJob, Observation, SpeedupAuditRequest, SpeedupPolicy
+from evenhand_models import DeclaredJob, Observation, Policy, SpeedupAuditRequest, SpeedupPolicy, Usage
 
 HOUR = 3600.0
 
@@ -40,9 +39,7 @@ def test_who_comes_back_with_nothing_is_found_and_the_lost_work_counted():
     assert found.lost_gpu_hours == pytest.approx(40.0)
     names, changed = resumable_in_use(state, report)
     assert names == ("j",)
-    assert not changed.jobs[0].contract.resumable
-    assert changed.jobs[0].contract.min_runtime_s == state.jobs[0].contract.min_runtime_s
-    assert state.jobs[0].contract.resumable
+    assert changed == state  # it had no checkpoint to begin with, and is requeued all the same
 
 
 def test_who_keeps_its_progress_or_loses_less_than_a_checkpoint_is_believed():
@@ -96,3 +93,19 @@ def test_a_refuted_claim_makes_checkpoints_worth_nothing_in_the_round():
     assert take_snapshot(state, Policy()).lost_s.tolist() == [300.0]
     assert take_snapshot(changed, Policy()).lost_s.tolist() == [5400.0]
     assert of(solve(changed), "j").action == "keep"
+
+
+def test_a_refuted_job_that_is_stopped_is_requeued_so_that_it_can_prove_itself():
+    saved = job("j", "A", 16, on={"n0": 8, "n1": 8}, ran=120, c=90)
+    saved = saved.model_copy(update={"checkpointed_at": saved.submitted_at.replace(hour=11, minute=55)})
+    state, report = audited(run("j", 0, 0, 100, 5), run("j", 1, 0, 40, 2), jobs=[saved, job("k", "B", 16)])
+    _, changed = resumable_in_use(
+        state.model_copy(update={"usage": (Usage(group="A", charged_gpu_hours=9e3),)}), report
+    )
+    stopped = of(solve(changed), "j")
+    assert (stopped.action, stopped.requeue) == ("preempt", True)
+
+
+def test_a_run_that_did_no_work_gives_no_pace_and_accuses_nobody():
+    still = run("j", 0, 100, 0, 5)
+    assert audited(still, run("j", 1, 0, 40, 2))[1].refuted == ()

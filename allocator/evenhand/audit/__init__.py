@@ -56,11 +56,12 @@ def _findings(state: ClusterState, plan: Plan, policy: Policy) -> Iterator[Findi
     owed = dues(reading)
     given = bundles_of(reading, plan)
     target = aim_at(reading, owed, given)
-    yield from check_target(reading, owed, target, given)
+    yield from check_target(reading, owed, target, given, proven=plan.certificate.target_proven)
     decisions = decisions_of(reading, plan)
     yield from check_reservations(reading, decisions)
-    yield from check_groups(reading, owed, figures(reading, target, decisions), plan)
-    yield from check_certificate(reading, owed, target, decisions, plan)
+    seen = figures(reading, target, decisions)
+    yield from check_groups(reading, owed, seen, plan)
+    yield from check_certificate(reading, owed, target, decisions, seen, plan)
 
 
 def _check_reports(reading: Reading, plan: Plan) -> Iterator[Finding]:

@@ -62,8 +62,9 @@ def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> Ite
     refs = (answer.job,)
     name = f"job {answer.job!r}"
     if answer.action not in HOLDING:
-        reserved = answer.action is Action.WAIT and ReasonCode.RESERVED_ENDING in _codes(answer)
-        if answer.gpus or answer.placement or (answer.gpu_type is not None and not reserved):
+        typed = answer.gpu_type is not None
+        reserved = typed and answer.action is Action.WAIT and ReasonCode.RESERVED_ENDING in _codes(answer)
+        if answer.gpus or answer.placement or (typed and not reserved):
             yield Finding("A1", f"{name} is answered with {answer.action} and yet given GPUs.", refs)
         return
     placed = [part.node for part in answer.placement]

@@ -11,6 +11,7 @@ from evenhand.audit.dues import Dues
 from evenhand.audit.envy import check_envy_report
 from evenhand.audit.fairness import envy_rows
 from evenhand.audit.numbers import close, slack
+from evenhand.audit.pareto import check_pareto
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.report import Finding
 from evenhand.audit.target import Target
@@ -104,14 +105,16 @@ def _check_holdings(report: GroupReport, seen: Figures) -> Iterator[Finding]:
 
 
 def check_certificate(
-    reading: Reading, dues: Dues, target: Target, decisions: Decisions, plan: Plan
+    reading: Reading, dues: Dues, target: Target, decisions: Decisions, seen: Figures, plan: Plan
 ) -> Iterator[Finding]:
-    """Check goals, objective, bound, gap, envy and totals (A4)."""
-    valued = worth(reading, dues, target, decisions)
+    """Check goals, objective, bound, gap, envy and totals (A4), and the Pareto gap (T6)."""
+    counted = tally(reading, decisions)
+    valued = worth(reading, dues, target, decisions, counted)
     yield from _check_goals(valued, plan)
     yield from _check_bound(valued, target, plan)
-    yield from _check_totals(reading, target, decisions, plan)
-    yield from check_envy_report(reading, target, tally(reading, decisions), plan)
+    yield from _check_totals(reading, target, seen, plan)
+    yield from check_pareto(reading, target, plan.certificate)
+    yield from check_envy_report(reading, target, counted, plan)
 
 
 def _check_goals(valued: Worth, plan: Plan) -> Iterator[Finding]:
@@ -155,11 +158,10 @@ def _check_bound(valued: Worth, target: Target, plan: Plan) -> Iterator[Finding]
         yield Finding("A4", f"the gap says {seal.gap}, should be {gap}.")
 
 
-def _check_totals(reading: Reading, target: Target, decisions: Decisions, plan: Plan) -> Iterator[Finding]:
+def _check_totals(reading: Reading, target: Target, seen: Figures, plan: Plan) -> Iterator[Finding]:
     """Throughput, what the target misses of floors and envy rows, and the claim to keep all hard rules."""
     seal = plan.certificate
-    seen = figures(reading, target, decisions).throughput
-    reached = sum(seen[group] for group in reading.tree.below(None))
+    reached = sum(seen.throughput[group] for group in reading.tree.below(None))
     if not close(seal.throughput, reached):
         yield Finding("A4", f"throughput says {seal.throughput:g}, should be {reached:g}.")
     missed = sum(max(0.0, leaf.floor - leaf.value(target.bundle[leaf.group])) for leaf in target.leaves)

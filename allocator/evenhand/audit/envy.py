@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.audit.classes import best_split, brought, cap_prices, slope_of
 from evenhand.audit.numbers import close, slack
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.report import Finding
@@ -15,39 +16,105 @@ from evenhand.audit.worth import Tally
 from evenhand_models import Plan
 
 
-def envy_of_pairs(reading: Reading, target: Target, counted: Tally) -> NDArray[np.float64]:
-    """Return what each leaf (row) would gain from the scaled GPUs of each other (column), over its own floor.
+class PairEnvy:
+    """[v_i((e_i/e_l) X_l) - throughput of i] / floor_i, at least 0, by pair; 0 where the floor is 0.
 
-    [v_i((e_i/e_l) X_l) - throughput of i] / floor_i, 0 where that is negative or the floor is 0.
+    A leaf with one class is valued at once. For others there are bounds from above: lines over `v_i`, each of
+    which a pair that is worked out makes one more of.
+
+    Attributes
+    ----------
+    most : array of float, shape (leaves, leaves)
+        The envy, or more than it; the envious first.
+    known : array of bool, shape (leaves, leaves)
+        Where it is the envy itself.
     """
-    leaves = target.leaves
-    held = [[float(counted.runs[leaf.group][kind]) for kind in reading.types] for leaf in leaves]
-    bundles = np.array(held).reshape(len(leaves), len(reading.types))
-    envy = np.zeros((len(leaves), len(leaves)))
-    for row, leaf in enumerate(leaves):
-        if leaf.floor > 0:
-            gain = _values(reading, leaf, bundles * (leaf.entitled / target.entitled)[:, None])
-            envy[row] = (gain - counted.running[leaf.group] / MILLI) / leaf.floor
-    np.fill_diagonal(envy, 0.0)
-    return np.maximum(envy, 0.0)
 
+    def __init__(self, reading: Reading, target: Target, counted: Tally) -> None:
+        self._leaves, self._types, self._entitled = target.leaves, reading.types, target.entitled
+        count = len(self._leaves)
+        held = [[float(counted.runs[leaf.group][kind]) for kind in reading.types] for leaf in self._leaves]
+        self._held = np.array(held).reshape(count, len(reading.types))
+        self._reached = [counted.running[leaf.group] / MILLI for leaf in self._leaves]
+        self.most = np.zeros((count, count))
+        self.known = np.eye(count, dtype=bool)
+        for row, leaf in enumerate(self._leaves):
+            scaled = self._held * (leaf.entitled / self._entitled)[:, None]
+            if len(leaf.classes) == 1:
+                self.most[row] = self._over_floor(row, self._values(leaf, scaled))
+                self.known[row] = True
+            else:
+                top = sum(max(one.speed.values(), default=0.0) * one.gpus for one in leaf.classes)
+                line = target.base[row] + scaled @ target.slope[row]
+                self.most[row] = self._over_floor(row, np.minimum(line, top))
+        np.fill_diagonal(self.most, 0.0)
 
-def _values(reading: Reading, leaf: Leaf, bundles: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return `v_i` of many bundles at once (T1)."""
-    left = np.full(len(bundles), float(leaf.cap))
-    value = np.zeros(len(bundles))
-    for kind in leaf.order:
-        taken = np.minimum(left, bundles[:, reading.types.index(kind)])
-        value += leaf.speed[kind] * taken
-        left -= taken
-    return value
+    def _over_floor(self, row: int, value: NDArray[np.float64]) -> NDArray[np.float64]:
+        floor = self._leaves[row].floor
+        if floor <= 0:
+            return np.zeros_like(value)
+        gain: NDArray[np.float64] = np.maximum(value - self._reached[row], 0.0) / floor
+        return gain
+
+    def _values(self, leaf: Leaf, bundles: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return `v_i` of many bundles at once for a leaf with one class (T1)."""
+        speed = leaf.classes[0].speed
+        left = np.full(len(bundles), float(leaf.cap))
+        value = np.zeros(len(bundles))
+        for kind in sorted(speed, key=lambda kind: (-speed[kind], kind)):
+            taken = np.minimum(left, bundles[:, self._types.index(kind)])
+            value += speed[kind] * taken
+            left -= taken
+        return value
+
+    def of(self, row: int, column: int) -> float:
+        """Work out the envy of a pair."""
+        if not self.known[row, column]:
+            leaf = self._leaves[row]
+            scale = leaf.entitled / self._entitled
+            bundle = dict(zip(self._types, (self._held[column] * scale[column]).tolist(), strict=True))
+            split = best_split(leaf.classes, bundle)
+            prices = cap_prices(leaf.classes, split)
+            slope = slope_of(leaf.classes, prices)
+            base = sum(price * one.gpus for price, one in zip(prices, leaf.classes, strict=True))
+            line = base + (self._held * scale[:, None]) @ np.array([slope.get(kind, 0.0) for kind in self._types])
+            lower = np.minimum(self.most[row], self._over_floor(row, line))
+            self.most[row] = np.where(self.known[row], self.most[row], lower)
+            self.most[row, column] = self._over_floor(row, np.array([brought(leaf.classes, split)]))[0]
+            self.known[row, column] = True
+        return float(self.most[row, column])
+
+    def largest(self) -> tuple[float, int, int]:
+        """Return the largest envy of all, who envies and who is envied."""
+        if not self.most.size:
+            return 0.0, 0, 0
+        while True:
+            row, column = divmod(int(self.most.argmax()), len(self.most))
+            if self.known[row, column]:
+                return float(self.most[row, column]), row, column
+            self.of(row, column)
+
+    def any_above(self, limits: NDArray[np.float64]) -> bool:
+        """Say whether anybody envies by more than its limit.
+
+        Parameters
+        ----------
+        limits : array of float, shape (leaves,)
+            By the envious.
+        """
+        while len(places := np.argwhere(self.most > limits[:, None])):
+            row, column = (int(place) for place in places[0])
+            if self.known[row, column]:
+                return True
+            self.of(row, column)
+        return False
 
 
 def check_envy_report(reading: Reading, target: Target, counted: Tally, plan: Plan) -> Iterator[Finding]:
     """Check `max_envy` and the reported pairs (A4)."""
     seal = plan.certificate
-    envy = envy_of_pairs(reading, target, counted)
-    most = float(envy.max()) if envy.size else 0.0
+    envy = PairEnvy(reading, target, counted)
+    most = envy.largest()[0]
     if not close(seal.max_envy, most):
         yield Finding("A4", f"max_envy says {seal.max_envy:g}, should be {most:g}.")
     place = {leaf.group: row for row, leaf in enumerate(target.leaves)}
@@ -56,7 +123,7 @@ def check_envy_report(reading: Reading, target: Target, counted: Tally, plan: Pl
         if pair.group not in place or pair.envied not in place:
             yield Finding("A4", f"envy of {pair.group!r} for {pair.envied!r}, not both owed anything.", refs)
             continue
-        true = float(envy[place[pair.group], place[pair.envied]])
+        true = envy.of(place[pair.group], place[pair.envied])
         if not close(pair.envy, true):
             message = f"envy of {pair.group!r} for {pair.envied!r} says {pair.envy:g}, should be {true:g}."
             yield Finding("A4", message, refs)
@@ -64,5 +131,5 @@ def check_envy_report(reading: Reading, target: Target, counted: Tally, plan: Pl
         if not close(parts, pair.envy) or min(pair.forced_by_pins, pair.ours) < -slack():
             yield Finding("A4", f"envy of {pair.group!r} for {pair.envied!r} is not its two parts.", refs)
     gangs = np.array([leaf.biggest / MILLI / leaf.floor if leaf.floor > 0 else np.inf for leaf in target.leaves])
-    if not seal.envy and envy.size and bool((envy > gangs[:, None] + slack()).any()):
+    if not seal.envy and target.leaves and envy.any_above(gangs + slack()):
         yield Finding("A4", "somebody envies by more than one gang, but no pair is reported.")

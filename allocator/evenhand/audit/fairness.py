@@ -7,15 +7,20 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.audit.classes import best_split, brought, gain_of_more, most_held
 from evenhand.audit.dues import Dues
 from evenhand.audit.numbers import slack
 from evenhand.audit.reading import Reading
 from evenhand.audit.report import Finding
-from evenhand.audit.target import Bundle, Leaf, Target, take
+from evenhand.audit.target import Bundle, Leaf, Target
 from evenhand_models import Objective, Plan
 
 _RISING = (Objective.NASH, Objective.EQUAL_THROUGHPUT, Objective.MAX_MIN)
 """Objectives that leave no GPU to a leaf where another, below its cap, should have it."""
+ROUGH = 0.01
+"""Share of its floor by which a leaf may envy another under a target that is not called proven."""
+_TRIFLE = 1e-6
+"""Throughput of a GPU up to which it counts as of no use."""
 _NEGLIGIBLE = 1e-9
 """Part of all entitlements up to which a leaf is given its slice."""
 
@@ -33,8 +38,18 @@ def bundles_of(reading: Reading, plan: Plan) -> dict[str, dict[str, float]]:
     return found
 
 
-def check_target(reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
-    """Check a target; `given` holds what the plan gives to every group's own leaf."""
+def check_target(
+    reading: Reading, dues: Dues, target: Target, given: dict[str, dict[str, float]], *, proven: bool = True
+) -> Iterator[Finding]:
+    """Check a target.
+
+    Parameters
+    ----------
+    given : dict
+        What the plan gives to every group's own leaf.
+    proven : bool
+        Whether the plan calls it best by its objective; one that is not may leave a little envy and claims.
+    """
     yield from _check_capacity(reading, given)
     listed = {leaf.group for leaf in target.leaves}
     for group, bundle in given.items():
@@ -44,8 +59,8 @@ def check_target(reading: Reading, dues: Dues, target: Target, given: dict[str, 
         yield from _check_usable(leaf, target.bundle[leaf.group])
         yield from _check_floor(leaf, target.bundle[leaf.group], reading.policy.objective)
     if reading.policy.objective is Objective.ENVY_FREE:
-        yield from _check_envy(reading, target)
-    if reading.policy.objective in _RISING and not _are_slices(target):
+        yield from _check_envy(reading, target, 0.0 if proven else ROUGH)
+    if reading.policy.objective in _RISING and proven:
         yield from _check_rise(reading, target, given)
 
 
@@ -66,18 +81,19 @@ def _check_usable(leaf: Leaf, bundle: Bundle) -> Iterator[Finding]:
     for kind, gpus in bundle.items():
         if gpus < -slack(leaf.cap):
             yield Finding("T4", f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}.", (leaf.group, kind))
-        if gpus > slack() and kind not in leaf.order:
+        if gpus > slack() and kind not in leaf.slope:
             message = f"the target of {leaf.group!r} holds {gpus:g} GPUs of {kind!r}, of no use to it."
             yield Finding("T4", message, (leaf.group, kind))
-    if (total := sum(bundle.values())) > leaf.cap + slack(leaf.cap):
-        message = f"the target of {leaf.group!r} holds {total:g} GPUs, its jobs want {leaf.cap}."
+    total, used = sum(bundle.values()), most_held(leaf.classes, bundle)
+    if total > used + slack(leaf.cap):
+        message = f"the target of {leaf.group!r} holds {total:g} GPUs, its jobs can hold {used:g} of them."
         yield Finding("T4", message, (leaf.group,))
 
 
 def _check_floor(leaf: Leaf, bundle: Bundle, objective: Objective) -> Iterator[Finding]:
-    """Sharing incentive under `envy_free`, the slice itself under `fair_share` (T2, T4)."""
+    """Sharing incentive under `envy_free` and `max_min`, the slice itself under `fair_share` (T2, T4)."""
     value = leaf.value(bundle)
-    if objective is Objective.ENVY_FREE and value < leaf.floor - slack(leaf.floor):
+    if objective in (Objective.ENVY_FREE, Objective.MAX_MIN) and value < leaf.floor - slack(leaf.floor):
         message = f"the target of {leaf.group!r} brings {value:g}, less than its floor of {leaf.floor:g}."
         yield Finding("T2", message, (leaf.group,))
     if objective is Objective.FAIR_SHARE:
@@ -98,62 +114,60 @@ def envy_rows(reading: Reading, target: Target) -> NDArray[np.float64]:
     return rows
 
 
-def _check_envy(reading: Reading, target: Target) -> Iterator[Finding]:
-    """No leaf would gain from another's target scaled to its own entitlement (T3, T4)."""
+def _check_envy(reading: Reading, target: Target, share: float) -> Iterator[Finding]:
+    """No leaf would gain more than a share of its floor from another's target scaled to its entitlement (T3, T4)."""
     if len(target.leaves) < 2:
         return
     rows = envy_rows(reading, target)
     tolerated = slack() * np.maximum(1.0, target.entitled[:, None] / target.entitled[None, :])
     values = np.array([max(1.0, leaf.floor) for leaf in target.leaves])
-    for envier, envied in np.argwhere(rows > np.maximum(tolerated, slack() * values[:, None])):
+    allowed = share * np.array([leaf.floor for leaf in target.leaves])
+    for envier, envied in np.argwhere(rows - allowed[:, None] > np.maximum(tolerated, slack() * values[:, None])):
         one, other = target.leaves[envier].group, target.leaves[envied].group
         message = f"the target leaves {one!r} envious of {other!r} by {rows[envier, envied]:g}."
         yield Finding("T3", message, (one, other))
 
 
-def _are_slices(target: Target) -> bool:
-    """Whether every leaf holds what it can use of its slice: the answer where the work allowed did not do (T4)."""
-    for leaf in target.leaves:
-        slices, bundle = take(leaf.order, leaf.cap, leaf.slice), target.bundle[leaf.group]
-        if any(abs(bundle.get(kind, 0.0) - gpus) > slack(gpus) for kind, gpus in slices.items()):
-            return False
-    return True
-
-
 def _check_rise(reading: Reading, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:
-    """Necessary for the best, and no program needed: no leaf below its cap has a claim to a sliver of a type (T4).
-
-    A leaf at its cap would have to give something for it, so nothing is said of it.
-    """
+    """Necessary for the best, and no program needed: no leaf has a claim to a sliver of a type (T4)."""
     objective, total = reading.policy.objective, float(target.entitled.sum())
-    value = {leaf.group: leaf.value(target.bundle[leaf.group]) for leaf in target.leaves}
+    splits = {leaf.group: best_split(leaf.classes, target.bundle[leaf.group]) for leaf in target.leaves}
+    value = {leaf.group: brought(leaf.classes, splits[leaf.group]) for leaf in target.leaves}
     used = {kind: sum(bundle.get(kind, 0.0) for bundle in given.values()) for kind in reading.types}
     best_off = {kind: _best_off(objective, target, value, kind) for kind in reading.types}
     for leaf in target.leaves:
-        held = sum(target.bundle[leaf.group].values())
-        if held > leaf.cap - slack(leaf.cap) or leaf.entitled <= _NEGLIGIBLE * total:
+        if leaf.entitled <= _NEGLIGIBLE * total:
             continue
-        own = value[leaf.group]
-        if objective is not Objective.EQUAL_THROUGHPUT and own < leaf.floor - slack(leaf.floor):
+        own, split = value[leaf.group], splits[leaf.group]
+        room = min(split.spare) > slack(leaf.cap)
+        if objective is Objective.NASH and room and own < leaf.floor - slack(leaf.floor):
             message = f"the target of {leaf.group!r} brings {own:g}, less than its floor of {leaf.floor:g}."
             yield Finding("T2", message, (leaf.group,))
-        for kind in leaf.order:
+        for kind, gain in gain_of_more(leaf.classes, split).items():
             there = reading.capacity.get(kind, 0)
+            if gain <= _TRIFLE or there == 0:
+                continue
             if used[kind] < there - slack(there):
                 message = f"the target leaves GPUs of {kind!r} free that {leaf.group!r} could use."
                 yield Finding("T4", message, (leaf.group, kind))
-            due = best_off[kind][0] * _measure(objective, leaf, kind)
+            due = best_off[kind][0] * _measure(objective, leaf, gain)
             if own < due - 10 * slack(due):
                 other = best_off[kind][1]
                 message = f"the target brings {leaf.group!r} {own:g}; {other!r} holds {kind!r}, at whose level it has {due:g}."
                 yield Finding("T4", message, (leaf.group, other))
 
 
-def _measure(objective: Objective, leaf: Leaf, kind: str) -> float:
-    """Return what values are held against where a type is divided: who has least for it has a claim (T4)."""
+def _measure(objective: Objective, leaf: Leaf, gain: float) -> float:
+    """Return what values are held against where a type is divided: who has least for it has a claim (T4).
+
+    Parameters
+    ----------
+    gain : float
+        What a sliver of the type is worth to the leaf.
+    """
     if objective is Objective.MAX_MIN:
         return leaf.floor
-    return leaf.entitled * (leaf.speed.get(kind, 0.0) if objective is Objective.NASH else 1.0)
+    return leaf.entitled * (gain if objective is Objective.NASH else 1.0)
 
 
 def _best_off(objective: Objective, target: Target, value: dict[str, float], kind: str) -> tuple[float, str]:
@@ -162,6 +176,7 @@ def _best_off(objective: Objective, target: Target, value: dict[str, float], kin
         (value[leaf.group] / measure, leaf.group)
         for leaf in target.leaves
         if target.bundle[leaf.group].get(kind, 0.0) > 10 * slack(leaf.cap)
-        and (measure := _measure(objective, leaf, kind)) > 0
+        and (worth := max(one.speed.get(kind, 0.0) for one in leaf.classes)) > 0
+        and (measure := _measure(objective, leaf, worth)) > 0
     ]
     return max(levels, default=(0.0, ""))

@@ -20,6 +20,8 @@ def least(job: Job) -> int:
 
 def parts(job: Job) -> list[int]:
     """Return the parts a gang is counted in: least size, then stride by stride (G1)."""
+    if job.min_gpus is None:
+        return [job.gpus]
     step, low = worker(job), least(job)
     count = (job.gpus - low) // step
     if count == 0:

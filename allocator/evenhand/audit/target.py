@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.audit.amounts import TOLERANCE, largest_subset
+from evenhand.audit.classes import JobClass, best_split, brought, cap_prices, classes_of, slope_of
 from evenhand.audit.dues import Dues
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.shape import parts
@@ -34,16 +35,18 @@ class Leaf:
         `e_i`, charged GPUs, above 0.
     cap : int
         `cap_i`: GPUs its live budgeted jobs can hold.
-    speed : mapping of str to float
-        `W_it`: throughput of one GPU by type, 0 where none of its jobs can run.
-    order : tuple of str
-        The types with W above 0, best first.
+    classes : tuple of JobClass
+        Its job classes (T1).
     slice : mapping of str to float
         `s_i`: its part of the capacity in proportion to its entitlement (T2).
     floor : float
         `v_i(s_i)` (T2).
-    price : float
-        `pi_i` (T3).
+    prices : tuple of float
+        `pi_ik`, by class (T3).
+    slope : mapping of str to float
+        `q_it`, by the types it can use (T3).
+    base : float
+        What its caps cost at these prices (T3).
     biggest : int
         Largest throughput of one of its gangs at its best type, thousandths (E1).
     """
@@ -51,23 +54,28 @@ class Leaf:
     group: str
     entitled: float
     cap: int
-    speed: Mapping[str, float]
-    order: tuple[str, ...]
+    classes: tuple[JobClass, ...]
     slice: Bundle
     floor: float
-    price: float
+    prices: tuple[float, ...]
+    slope: Mapping[str, float]
+    base: float
     biggest: int
 
     def value(self, bundle: Bundle) -> float:
-        """Return `v_i`: the throughput of a bundle, best types first, at most cap GPUs (T1)."""
-        return sum(self.speed[kind] * gpus for kind, gpus in take(self.order, self.cap, bundle).items())
+        """Return `v_i`: the most throughput of a bundle, split among the classes (T1)."""
+        return brought(self.classes, best_split(self.classes, bundle))
+
+    def used(self, bundle: Bundle) -> dict[str, float]:
+        """Return the part of a bundle that brings something where it is split best (T1)."""
+        total: Counter[str] = Counter()
+        for held in best_split(self.classes, bundle).held:
+            total.update(held)
+        return dict(total)
 
     def bound(self, bundle: Bundle, scale: float = 1.0) -> float:
         """Return `L_i` of a scaled bundle: a straight line above `v_i` that touches it at the slice (T3)."""
-        extra = sum(
-            max(self.speed[kind] - self.price, 0.0) * gpus for kind, gpus in bundle.items() if kind in self.speed
-        )
-        return self.price * self.cap + scale * extra
+        return self.base + scale * sum(self.slope.get(kind, 0.0) * gpus for kind, gpus in bundle.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +93,9 @@ class Target:
     aim : mapping of str to int
         `aim_i`, thousandths (T5).
     base : array of float, shape (leaves,)
-        `pi_i cap_i`.
+        Sum of `pi_ik cap_ik`.
     slope : array of float, shape (leaves, types)
-        `max(W_it - pi_i, 0)`, types in the order of the reading.
+        `q_it`, types in the order of the reading.
     entitled : array of float, shape (leaves,)
         `e_i`.
     biggest : array of float, shape (leaves,)
@@ -104,16 +112,6 @@ class Target:
     biggest: NDArray[np.float64]
 
 
-def take(order: tuple[str, ...], cap: float, bundle: Bundle) -> dict[str, float]:
-    """Take from a bundle in an order of types, at most cap GPUs (T1)."""
-    left, taken = float(cap), {}
-    for kind in order:
-        part = min(left, max(0.0, bundle.get(kind, 0.0)))
-        taken[kind] = part
-        left -= part
-    return taken
-
-
 def entitled_leaves(reading: Reading, dues: Dues) -> tuple[Leaf, ...]:
     """Return the leaves with an entitlement, by group."""
     groups = [group for group in sorted(reading.members) if dues.leaf[group] > NO_ENTITLEMENT]
@@ -122,29 +120,22 @@ def entitled_leaves(reading: Reading, dues: Dues) -> tuple[Leaf, ...]:
 
 
 def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
-    """Work out one leaf's speeds, slice, floor and price."""
+    """Work out one leaf's classes, slice, floor and prices."""
     members = reading.members[group]
-    cap = sum(job.job.gpus for job in members)
-    total = dict.fromkeys(reading.types, 0)
-    for job in members:
-        for kind, rate in job.rates.items():
-            total[kind] += job.job.gpus * rate
-    speed = {kind: gpus / (cap * MILLI) for kind, gpus in total.items()}
-    order = tuple(sorted((kind for kind in speed if speed[kind] > 0), key=lambda kind: (-speed[kind], kind)))
+    classes = classes_of(members)
     own = {kind: part * gpus for kind, gpus in reading.capacity.items()}
-    taken = take(order, cap, own)
-    price = 0.0
-    if sum(own[kind] for kind in order) > cap + NO_ENTITLEMENT:
-        price = speed[[kind for kind in order if taken[kind] > NO_ENTITLEMENT][-1]]
+    split = best_split(classes, own)
+    prices = cap_prices(classes, split)
     return Leaf(
         group=group,
         entitled=entitled,
-        cap=cap,
-        speed=speed,
-        order=order,
+        cap=sum(one.gpus for one in classes),
+        classes=classes,
         slice=own,
-        floor=sum(speed[kind] * gpus for kind, gpus in taken.items()),
-        price=price,
+        floor=brought(classes, split),
+        prices=prices,
+        slope=slope_of(classes, prices),
+        base=sum(price * one.gpus for price, one in zip(prices, classes, strict=True)),
         biggest=max(job.job.gpus * job.top_rate for job in members),
     )
 
@@ -159,13 +150,13 @@ def aim_at(reading: Reading, dues: Dues, bundle: Mapping[str, Bundle]) -> Target
     """
     leaves = entitled_leaves(reading, dues)
     value = {leaf.group: _drawn(reading, leaf.group, bundle.get(leaf.group, {})) for leaf in leaves}
-    slope = [[max(leaf.speed[kind] - leaf.price, 0.0) for kind in reading.types] for leaf in leaves]
+    slope = [[leaf.slope.get(kind, 0.0) for kind in reading.types] for leaf in leaves]
     return Target(
         leaves=leaves,
         bundle={leaf.group: bundle.get(leaf.group, {}) for leaf in leaves},
         value=value,
         aim={group: _aim(reading, group, drawn) for group, drawn in value.items()},
-        base=np.array([leaf.price * leaf.cap for leaf in leaves]),
+        base=np.array([leaf.base for leaf in leaves]),
         slope=np.array(slope).reshape(len(leaves), len(reading.types)),
         entitled=np.array([leaf.entitled for leaf in leaves]),
         biggest=np.array([leaf.biggest / MILLI for leaf in leaves]),
@@ -177,10 +168,10 @@ def _drawn(reading: Reading, group: str, bundle: Bundle) -> float:
     kinds = [kind for kind in reading.types if bundle.get(kind, 0.0) > 0]
     if not kinds:
         return 0.0
-    classes: Counter[tuple[int, ...]] = Counter()
+    alike: Counter[tuple[int, ...]] = Counter()
     for job in reading.members[group]:
-        classes[tuple(job.rates.get(kind, 0) for kind in kinds)] += job.job.gpus
-    return most_throughput(classes, [bundle[kind] for kind in kinds]) / MILLI
+        alike[tuple(job.rates.get(kind, 0) for kind in kinds)] += job.job.gpus
+    return most_throughput(alike, [bundle[kind] for kind in kinds]) / MILLI
 
 
 def _aim(reading: Reading, group: str, value: float) -> int:

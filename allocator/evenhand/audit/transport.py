@@ -33,6 +33,26 @@ def most_throughput(classes: Mapping[tuple[int, ...], int], bundle: Sequence[flo
     return flow.value()
 
 
+def flow_of(
+    rates: Sequence[tuple[int, ...]], wanted: Sequence[int], bundle: Sequence[float]
+) -> list[tuple[float, ...]]:
+    """Return the GPUs by type of each class under the largest throughput.
+
+    Parameters
+    ----------
+    rates : sequence of tuple of int
+        Throughput of one GPU on each type, by class; whole numbers of any unit.
+    wanted : sequence of int
+        GPUs by class.
+    bundle : sequence of float
+        GPUs of each type, in the same order.
+    """
+    flow = _Flow(bundle)
+    for one, gpus in zip(rates, wanted, strict=True):
+        flow.add(one, float(gpus))
+    return [tuple(held[:-1]) for held in flow.held]
+
+
 def _one_type(wanted: Mapping[int, int], gpus: float) -> float:
     """Serve the fastest first."""
     left, reached = gpus, []

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -95,9 +96,9 @@ def tally(reading: Reading, decisions: Decisions) -> Tally:
     return Tally(held, used, throughput, runs, running)
 
 
-def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions) -> Worth:
-    """Evaluate the O rules for a set of decisions, legal or not."""
-    counted = tally(reading, decisions)
+def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions, counted: Tally | None = None) -> Worth:
+    """Evaluate the O rules for a set of decisions, legal or not; `counted` is their tally, if it is known."""
+    counted = tally(reading, decisions) if counted is None else counted
     below = _below(reading, counted.held)
     order, work, change = _by_jobs(reading, decisions, budgeted=True)
     use, brought, cost = _by_jobs(reading, decisions, budgeted=False)
@@ -233,8 +234,11 @@ def _handover(reading: Reading, decisions: Decisions) -> float:
                 started[job.job.priority] += choice.gpus
             elif choice.action is Action.PREEMPT and not job.hit:
                 stopped[job.job.priority] += job.held_gpus
-        for cut in range(1, len(levels)) if stopped and started else ():
-            above = sum(started[priority] for priority in levels[cut:])
-            under = sum(stopped[priority] for priority in levels[:cut])
+        if not (stopped and started):
+            continue
+        above, under = sum(started.values()), 0
+        for below, _ in pairwise(levels):
+            above -= started[below]
+            under += stopped[below]
             total += min(above, under) / 2 / (len(levels) - 1)
     return total

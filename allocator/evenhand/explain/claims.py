@@ -144,7 +144,7 @@ class Lines:
     def _wants(self, types: tuple[int, ...]) -> BoolArray:
         """Which jobs fit one of the types, bool [J]."""
         if types not in self._sharing:
-            self._sharing[types] = self._s.fits[:, list(types)].any(axis=1)
+            self._sharing[types] = np.asarray(self._s.fits[:, list(types)].any(axis=1), dtype=bool)
         return self._sharing[types]
 
     def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> _Ahead:

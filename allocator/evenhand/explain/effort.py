@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from hashlib import blake2b
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from evenhand.program.index import may_move
 from evenhand.shapes import BoolArray, IntArray
 from evenhand_models import Reason, ReasonCode
 
+_MOST_KEPT = 1_000
+"""Longer lists of rows are worked out again rather than kept."""
 Judged = tuple[str, tuple[int, ...]]
 """What would be done, and to which jobs; no jobs where it would not help."""
 
@@ -58,7 +61,9 @@ class Effort:
                 holder = s.group[jobs]
                 younger = s.level_rank[jobs] < level_rank
                 chosen |= np.where(holder == group, younger, ~self._ranks.view(group).first[holder])
-            self._stops[key] = rows[chosen]
+            if not budgeted or np.count_nonzero(chosen) <= _MOST_KEPT:
+                self._stops[key] = rows[chosen]
+            return rows[chosen]
         return self._stops[key]
 
     def reason(self, group: int, budgeted: bool, level_rank: int, physical: Physical) -> Reason | None:
@@ -79,7 +84,7 @@ class Effort:
         """Few jobs among some holdings without which the gang would stand; empty if it would not."""
         if not rows.size:
             return ()
-        key = (physical.number, rows.tobytes())
+        key = (physical.number, blake2b(rows.tobytes(), digest_size=16).digest())  # lists of rows are long
         if key not in self._tried:
             stand = physical.ground.stands(self._without(physical.free, rows))
             self._tried[key] = () if stand is None else self._few(physical, rows, stand.domain)

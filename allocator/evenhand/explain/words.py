@@ -83,5 +83,11 @@ def reason(
 ) -> Reason:
     """One cause; refs are named once each, in the order of the sentence."""
     ids = refs if isinstance(refs, tuple) else tuple(dict.fromkeys(refs))
-    said = {"code": code, "message": message, "refs": ids, "earliest_start_at": at, "cheapest_change": change}
+    said: dict[str, object] = {
+        "code": code,
+        "message": message,
+        "refs": ids,
+        "earliest_start_at": at,
+        "cheapest_change": change,
+    }
     return made(Reason, said)

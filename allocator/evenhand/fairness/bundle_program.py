@@ -12,7 +12,7 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.group_value import FloatArray
-from evenhand.shapes import BoolArray
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.solvers.lp import INFINITY, LinearProgram, LpResult, LpStatus, Rows
 
 _BINDING = 1e-9
@@ -37,9 +37,7 @@ class BundleProgram:
         self._count = len(worth)
         self._worth = worth
         self._left = iterations
-        self._parts: list[Rows] = []
-        self._bounds: list[FloatArray] = []
-        self._near: FloatArray | None = None
+        self._near = False
         self._program = LinearProgram(
             np.zeros(0),
             Rows(
@@ -61,17 +59,13 @@ class BundleProgram:
         """Meet constraints a x <= upper."""
         self._meet(rows, rows.upper)
 
-    def at_least(self, rows: Rows, dearest: FloatArray | None = None) -> None:
-        """Meet constraints a x >= lower; to miss one by 1 costs its `dearest`, by default it is not possible."""
-        self._meet(Rows(rows.indptr, rows.indices, -rows.data, rows.lower, rows.upper), -rows.lower, dearest)
+    def at_least(self, rows: Rows) -> None:
+        """Meet constraints a x >= lower."""
+        self._meet(Rows(rows.indptr, rows.indices, -rows.data, rows.lower, rows.upper), -rows.lower)
 
-    def _meet(self, rows: Rows, bound: FloatArray, dearest: FloatArray | None = None) -> None:
-        self._parts.append(rows)
-        self._bounds.append(bound)
-        cost = bound if self._near is None else bound - _product(rows, self._near)
+    def _meet(self, rows: Rows, bound: FloatArray) -> None:
         entries = (rows.indptr, rows.indices, rows.data)
-        most = np.full(rows.count, INFINITY) if dearest is None else dearest
-        self._program.add_columns(cost, np.zeros(rows.count), most, entries)
+        self._program.add_columns(bound, np.zeros(rows.count), np.full(rows.count, INFINITY), entries)
 
     def best(self) -> FloatArray:
         """The optimum over the constraints met so far, float [n].
@@ -82,13 +76,15 @@ class BundleProgram:
             If the iterations are used up.
         """
         found = self._solve()
-        if self._near is not None:
-            return np.asarray(self._near + found.row_dual)
-        self._prices, self._gaps = found.x, found.row - self._worth
+        if not self._near:
+            self._prices, self._gaps = found.x, found.row - self._worth
         return found.row_dual
 
     def _solve(self) -> LpResult:
-        """Solve from where it stands; once more from nothing if the solver breaks down on the way."""
+        """Solve from where it stands; once more from nothing if the solver breaks down or calls it unbounded.
+
+        It has an optimum: whoever asks has one division at hand that meets all constraints.
+        """
         for last in (False, True):
             if self._left <= 0:
                 break
@@ -102,7 +98,9 @@ class BundleProgram:
             self._left -= found.iterations
             if found.status is LpStatus.OPTIMAL:
                 return found
-            break
+            if found.status is LpStatus.LIMIT:
+                break
+            self._program.forget()
         raise LimitHit("the iterations allowed do not do")
 
     @property
@@ -110,41 +108,28 @@ class BundleProgram:
         """Whether no other optimum can exist: all basic prices and gaps are above 0."""
         return int((self._prices > _BINDING).sum() + (self._gaps > _BINDING).sum()) == self._count
 
-    def nearest_to(self, near: FloatArray, unit: FloatArray) -> None:
-        """From now on answer with the optimum nearest to `near`: least sum of weighted distances.
+    def nearest_to(self, near: FloatArray, unit: FloatArray, pile: IntArray) -> None:
+        """From now on answer with the optimum nearest to `near`: least sum of weighted distances, pile by pile.
 
         Parameters
         ----------
-        near : float [n]; unit : what a distance of 1 counts, float [n].
+        near : float [p]; unit : what a distance of 1 counts, float [p].
+        pile : the pile that each amount belongs to, int [n].
 
         Weights grow from 1 by less than 1/64 in a fixed irregular order, so that one optimum is nearest.
         On all optima every constraint with a price is an equation and every amount with a gap is 0. The
-        least distance among them has the dual: least (b - A near) y + near z with A'y - z within the
-        weights, where y is free for equations and z for amounts that are 0.
+        least distance among them has the dual: least b y + near z with A'y + z >= 0 and z within the weights,
+        where y is free for equations, and rows of amounts that are 0 do not matter.
         """
-        n = self._count
-        weights = unit * (1 + np.modf(np.arange(1, n + 1) * _GOLDEN)[0] / 64)
-        bounds = np.concatenate(self._bounds)
-        moved = bounds - np.concatenate([_product(rows, near) for rows in self._parts])
-        fixed = self._gaps > _BINDING
+        piles = len(near)
+        weights = unit * (1 + np.modf(np.arange(1, piles + 1) * _GOLDEN)[0] / 64)
         binding: BoolArray = self._prices > _BINDING
         columns = np.flatnonzero(binding)
         self._program.set_columns(columns, np.full(len(columns), -INFINITY), np.full(len(columns), INFINITY))
-        every = np.arange(n, dtype=np.int64)
-        self._program.set_rows(every, -weights, weights)
-        self._program.set_cost(moved)
-        self._program.add_columns(
-            near,
-            np.where(fixed, -INFINITY, 0.0),
-            np.full(n, INFINITY),
-            (np.arange(n + 1), every, np.full(n, -1.0)),
-        )
-        self._program.forget()
-        self._near = near
-
-
-def _product(rows: Rows, x: FloatArray) -> FloatArray:
-    """Row activities at x, float [r]."""
-    owner = np.repeat(np.arange(rows.count), np.diff(rows.indptr))
-    found = np.bincount(owner, weights=rows.data * x[rows.indices], minlength=rows.count)
-    return found.astype(np.float64)
+        every = np.arange(self._count, dtype=np.int64)
+        lower = np.where(self._gaps > _BINDING, -INFINITY, 0.0)
+        self._program.set_rows(every, lower, np.full(self._count, INFINITY))
+        order = np.argsort(pile, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(pile, minlength=piles))]).astype(np.int64)
+        self._program.add_columns(near, -weights, weights, (indptr, order, np.ones(self._count)))
+        self._near = True

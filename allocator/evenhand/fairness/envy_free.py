@@ -2,8 +2,8 @@
 
 Envy constraints are met lazily: at first those between leaves of like taste, then the worst found
 violated. Among optima the one nearest to the slices is chosen. Work is bounded by simplex iterations:
-where they do not do, the slices themselves are the answer, which are always envy-free and at their
-floors.
+where they do not do, the answer is the last one found, if next to nobody envies anybody under it, else
+the slices themselves, which are always envy-free and at their floors.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.fair_share import fair_share
-from evenhand.fairness.group_value import FloatArray, GroupValues
-from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest
+from evenhand.fairness.fair_share import fair_share, near_slices
+from evenhand.fairness.group_value import FloatArray, GroupValues, wished_of
+from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest, largest_both_ways
 from evenhand.fairness.twins import Twins, merged
 from evenhand.shapes import BoolArray, IntArray
 
@@ -24,6 +24,8 @@ LIKE_TASTES = 8
 WORST_PER_LEAF = 3
 SLACK = 1e-8
 """Envy up to this, in throughput, counts as none."""
+ROUGH = 0.01
+"""Envy, as a share of the floor, up to which an answer is served that is not finished."""
 
 
 def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
@@ -31,26 +33,27 @@ def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArra
 
     Leaves that are owed next to nothing get their slices: nobody who is at its floor envies them.
     """
-    useful = (values.weights > 0).any(axis=0) & (values.capacity > 0)
+    useful = values.usable.any(axis=0)
     if not useful.any():
-        return np.zeros(values.weights.shape), True
-    if useful.sum() == 1:
+        return np.zeros(values.slices.shape), True
+    if useful.sum() == 1 and not values.several.any():
         return _one_type(values, int(np.flatnonzero(useful)[0])), True
     x, weighty = fair_share(values), values.weighty
     twins = merged(values.only(weighty))
     try:
-        x[weighty] = twins.lift(_best(twins, iterations))
+        bundles, best = _best(twins, iterations)
     except (LimitHit, SolverError):
         return x, False
-    return x, True
+    x[weighty] = twins.lift(bundles)
+    return x, best
 
 
 def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
-    """Closed form: leaves with a slice above their cap get the cap, others alike for what they are owed."""
+    """Closed form for one class a leaf: leaves with a slice above their cap get the cap, others alike for what they are owed."""
     e, cap, weight = values.entitled, values.cap, values.weights[:, gpu_type]
     full = values.pi > 0
     rest = (weight > 0) & ~full
-    x = np.zeros(values.weights.shape)
+    x = np.zeros(values.slices.shape)
     x[full, gpu_type] = cap[full]
     if rest.any():
         left = float(values.capacity[gpu_type] - cap[full].sum())
@@ -59,30 +62,55 @@ def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
     return x
 
 
-def _best(twins: Twins, iterations: int) -> FloatArray:
-    """Solve, and among optima take the one nearest to the slices."""
+def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
+    """Solve, and among optima take the one nearest to the slices; whether that was done to the end.
+
+    Raises
+    ------
+    LimitHit
+        If the iterations do not do, and the last answer is unfair.
+    """
     values = twins.values
     grid = grid_of(values)
     program = BundleProgram(grid.worth, iterations)
     program.at_most(capacity_rows(grid))
     program.at_least(floor_rows(grid))
-    met = np.diag(~twins.several | (values.pi <= 0))
+    met = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
     _meet(program, grid, met, _like_tastes(values))
-    x = _settled(program, grid, met)
-    if not program.unique:
-        program.nearest_to(grid.gather(fair_share(values)), grid.gpus)
-        x = _settled(program, grid, met)
-    return grid.lift(x)
+    x, done = _settled(program, grid, met, None)
+    if done and not program.unique:
+        program.nearest_to(*near_slices(grid))
+        x, done = _settled(program, grid, met, x)
+    return grid.lift(x), done
 
 
-def _settled(program: BundleProgram, grid: Grid, met: BoolArray) -> FloatArray:
-    """Solve and meet what is violated until nothing is."""
+def _settled(program: BundleProgram, grid: Grid, met: BoolArray, last: FloatArray | None) -> tuple[FloatArray, bool]:
+    """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
     while True:
-        x = program.best()
-        worst = _worst(grid, x, met)
+        try:
+            x = program.best()
+        except LimitHit:
+            if (
+                last is None
+                or _envy(grid, last, met=np.eye(len(met), dtype=bool), scale=grid.values.floor).max() > ROUGH
+            ):
+                raise
+            return last, False
+        last = x
+        worst = largest_both_ways(_envy(grid, x, met), WORST_PER_LEAF, SLACK)
         if not len(worst[0]):
-            return x
+            return x, True
         _meet(program, grid, met, worst)
+
+
+def _envy(grid: Grid, x: FloatArray, met: BoolArray, scale: FloatArray | None = None) -> FloatArray:
+    """Envy of each pair, -1 where its constraint is met already, float [L, L]; as a share of `scale`, float [L]."""
+    values, split = grid.values, grid.split(x)
+    envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
+    if scale is not None:
+        envy = np.where(envy > SLACK, envy / np.maximum(scale, SLACK)[:, None], 0.0)
+    envy[met] = -1.0
+    return envy
 
 
 def _meet(program: BundleProgram, grid: Grid, met: BoolArray, pairs: tuple[IntArray, IntArray]) -> None:
@@ -96,25 +124,10 @@ def _meet(program: BundleProgram, grid: Grid, met: BoolArray, pairs: tuple[IntAr
 
 def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
     """For each leaf those of most like taste: whom it will envy first. All pairs if there are few."""
-    count = len(values.cap)
+    count = len(values.leaves)
     if count <= ALL_PAIRS_UP_TO:
         return np.repeat(np.arange(count), count), np.tile(np.arange(count), count)
     taste = values.lever / np.maximum(np.linalg.norm(values.lever, axis=1, keepdims=True), 1e-12)
     likeness = np.round(taste @ taste.T, 12)
     np.fill_diagonal(likeness, -1.0)
     return largest(likeness, LIKE_TASTES)
-
-
-def _worst(grid: Grid, x: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
-    """For each leaf the few others that it envies most beyond the slack."""
-    values = grid.values
-    bundles = grid.lift(x)
-    own = (values.weights * bundles).sum(axis=1)
-    each = values.lever @ (bundles / values.entitled[:, None]).T
-    envy = (values.pi * values.cap - own)[:, None] + values.entitled[:, None] * each
-    envy[met] = -1.0
-    some = np.flatnonzero(envy.max(axis=1, initial=-1.0) > SLACK)
-    rows, envied = largest(envy[some], WORST_PER_LEAF)
-    envious = some[rows]
-    keep = envy[envious, envied] > SLACK
-    return envious[keep], envied[keep]

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from evenhand.fairness.group_value import FloatArray, GroupValues, used_of
+from evenhand.fairness.group_value import FloatArray, GroupValues, best_split
+from evenhand.fairness.rows import Grid
+from evenhand.shapes import IntArray
 
 
 def fair_share(values: GroupValues) -> FloatArray:
     """Used part of the slices, float [L, T]."""
-    return used_of(values.weights, values.cap, values.slices)
+    return values.per_leaf(best_split(values, values.slices))
+
+
+def near_slices(grid: Grid) -> tuple[FloatArray, FloatArray, IntArray]:
+    """What a program over bundles is told to stay near to: amounts and GPUs of each pile, and piles of columns."""
+    pile, leaf, gpu_type = grid.piles()
+    unit = grid.unit[leaf]
+    return fair_share(grid.values)[leaf, gpu_type] / unit, unit, pile

@@ -1,4 +1,7 @@
-"""How much unfairness pinned jobs force on any division, pair by pair: for the certificate."""
+"""How much unfairness pinned jobs force on any division, pair by pair: for the certificate.
+
+Measured as E1 measures what a plan leaves: GPUs that a leaf holds beyond what every other one accepts.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,15 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.group_value import FloatArray, GroupValues, envy_of, used_of
-from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest
-from evenhand.shapes import BoolArray, IntArray
+from evenhand.fairness.group_value import FloatArray, GroupValues, best_split, wished_of
+from evenhand.fairness.rows import capacity_rows, envy_rows, floor_rows, grid_of, largest_both_ways
+from evenhand.shapes import IntArray
 from evenhand.solvers.lp import INFINITY, Rows
 
-WORST_PER_LEAF = 12
+WORST_PER_LEAF = 3
+"""Constraints met at once for each leaf, by those it envies and by those that envy it."""
+_NOT_LESS = 1e-7
+"""How much more shortfall than the least is allowed, so that rounding does not make the least impossible."""
 SLACK = 1e-7
 """Envy up to this, in throughput, counts as none."""
 
@@ -19,99 +25,108 @@ SLACK = 1e-7
 def least_slack(values: GroupValues, fair: FloatArray, pinned: FloatArray, iterations: int = 100_000) -> FloatArray:
     """Envy that is left when pinned GPUs stay where they are: throughput, envious first, float [L, L].
 
-    The program of the target with x_i >= P_i and capacity raised to hold the pins: least total shortfall
-    below floors first, then least summed envy. Where the work allowed does not do, nothing is called forced.
+    The program of the target with f_ik >= P_ik and capacity raised to hold the pins: least total shortfall below
+    floors first, then least total excess: for each leaf l, the most that any i envies it, (e_l/e_i) times, in GPUs
+    of l. Where the work allowed does not do, nothing is called forced.
 
     Parameters
     ----------
     fair : the target's bundles, float [L, T]: if they hold the pins, nothing is forced.
-    pinned : P, GPUs, float [L, T].
+    pinned : P, GPUs by class and type, float [K, T].
     """
-    leaves = len(values.cap)
-    none = np.zeros((leaves, leaves))
-    for possible in (fair, used_of(values.weights, values.cap, values.slices)):
-        if (possible >= pinned - SLACK).all():
+    none = np.zeros((len(values.leaves), len(values.leaves)))
+    for possible in (fair, values.slices):
+        if (best_split(values, possible) >= pinned - SLACK).all():
             return none
-    x = _least_unfair(values, pinned, iterations)
-    return none if x is None else _slack_at(values, x)
-
-
-def _slack_at(values: GroupValues, x: FloatArray) -> FloatArray:
-    envy = envy_of(values, x)
+    split = _least_unfair(values, pinned, iterations)
+    if split is None:
+        return none
+    envy = _envy_at(values, split)
     return np.where(envy > SLACK, envy, 0.0)
 
 
+def _envy_at(values: GroupValues, split: FloatArray) -> FloatArray:
+    """L of the others' bundles less what the own split brings, float [L, L]."""
+    envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
+    np.fill_diagonal(envy, 0.0)
+    return envy
+
+
 def _least_unfair(values: GroupValues, pinned: FloatArray, iterations: int) -> FloatArray | None:
-    """Bundles with the least shortfall, then the least envy; None if the work allowed does not do."""
-    ground = _Ground(values, pinned, iterations)
+    """The split with the least shortfall, then the least excess; None if the work allowed does not do."""
+    ground, leaves = _Ground(values, pinned), len(values.leaves)
+    ratio = values.entitled[None, :] / values.entitled[:, None]
     try:
-        short = ground.program(np.concatenate([np.zeros(ground.grid.count), -ground.grid.unit]))
-        shortfall = float((short.best()[ground.grid.count :] * ground.grid.unit).sum())
-        program = ground.program(np.zeros(ground.grid.count + ground.leaves))
+        short = ground.program(iterations, shortfall=1.0, excess=0.0)
+        shortfall = ground.shortfall(short.best())
+        program = ground.program(iterations, shortfall=0.0, excess=1.0)
         program.at_most(ground.shortfall_row(shortfall))
-        met = np.eye(ground.leaves, dtype=bool)
+        met = np.eye(leaves, dtype=bool)
         while True:
-            x = ground.lift(program.best())
-            envious, envied = _worst(_slack_at(values, x), met)
+            amounts = program.best()
+            split = ground.lift(amounts)
+            beyond = _envy_at(values, split) * ratio - ground.excess(amounts)[None, :]
+            envious, envied = largest_both_ways(np.where(met, 0.0, beyond), WORST_PER_LEAF, SLACK)
             if not len(envious):
-                return x
+                return split
             met[envious, envied] = True
-            program.at_least(ground.envy(envious, envied), dearest=ground.grid.unit[envious])
+            program.at_least(ground.envy(envious, envied))
     except (LimitHit, SolverError):
         return None
 
 
-def _worst(envy: FloatArray, met: BoolArray) -> tuple[IntArray, IntArray]:
-    envy = np.where(met, 0.0, envy)
-    envious, envied = largest(envy, WORST_PER_LEAF)
-    keep = envy[envious, envied] > 0
-    return envious[keep], envied[keep]
-
-
 class _Ground:
-    """Amounts are what a bundle has above the pins for each column of the grid, then each leaf's shortfall."""
+    """Amounts: what is held above the pins for each column of the grid, then each leaf's shortfall, then its excess."""
 
-    def __init__(self, values: GroupValues, pinned: FloatArray, iterations: int) -> None:
-        self.grid = grid_of(values)
-        self.leaves = len(values.cap)
-        self._values, self._pinned, self._iterations = values, pinned, iterations
-        self._all = np.arange(self.leaves)
+    def __init__(self, values: GroupValues, pinned: FloatArray) -> None:
+        self._grid, self._values, self._pinned = grid_of(values), values, pinned
+        self._leaves = len(values.leaves)
+        self._short = self._grid.count + np.arange(self._leaves)
+        self._excess = self._short + self._leaves
 
     def lift(self, amounts: FloatArray) -> FloatArray:
-        """Bundles, pins included, float [L, T]."""
-        return np.asarray(self._pinned + self.grid.lift(amounts[: self.grid.count]))
+        """The split, pins included, float [K, T]."""
+        return np.asarray(self._pinned + self._grid.split(amounts[: self._grid.count]))
 
-    def program(self, worth: FloatArray) -> BundleProgram:
-        """Capacity, raised to hold the pins, and floors, missed at the price of a shortfall."""
-        program = BundleProgram(worth, self._iterations)
-        there = capacity_rows(self.grid)
-        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1) / self.grid.unit])
+    def shortfall(self, amounts: FloatArray) -> float:
+        """Throughput below floors, in sum."""
+        return float((amounts[self._short] * self._grid.unit).sum())
+
+    def excess(self, amounts: FloatArray) -> FloatArray:
+        """GPUs that each leaf holds beyond what others accept, float [L]."""
+        return np.asarray(amounts[self._excess] * self._grid.unit)
+
+    def program(self, iterations: int, *, shortfall: float, excess: float) -> BundleProgram:
+        """Capacity, raised to hold the pins, and floors, with prices of a shortfall and of an excess."""
+        grid, unit = self._grid, self._grid.unit
+        program = BundleProgram(np.concatenate([np.zeros(grid.count), -shortfall * unit, -excess * unit]), iterations)
+        there = capacity_rows(grid)
+        pins = np.concatenate([self._pinned.sum(axis=0), self._pinned.sum(axis=1) / grid.class_unit])
         room = np.maximum(there.upper - pins, 0.0)
         program.at_most(Rows(there.indptr, there.indices, there.data, there.lower, room))
-        floors = floor_rows(self.grid)
-        ends, count = floors.indptr[1:], self.grid.count
-        program.at_least(
-            Rows(
-                floors.indptr + np.arange(self.leaves + 1),
-                np.insert(floors.indices, ends, count + self._all),
-                np.insert(floors.data, ends, 1.0),
-                floors.lower - (self._values.weights * self._pinned).sum(axis=1) / self.grid.unit,
-                floors.upper,
-            )
-        )
+        floors = floor_rows(grid)
+        reached = self._values.brought(self._pinned) / unit
+        program.at_least(_with(floors, self._short, np.ones(self._leaves), floors.lower - reached))
         return program
 
     def shortfall_row(self, least: float) -> Rows:
         """The shortfall in sum at most what it has to be."""
-        indptr = np.array([0, self.leaves], dtype=np.int64)
-        upper = np.array([least * (1 + 1e-9) + 1e-9])
-        return Rows(indptr, self.grid.count + self._all, self.grid.unit, -np.full(1, INFINITY), upper)
+        indptr = np.array([0, self._leaves], dtype=np.int64)
+        upper = np.array([least * (1 + _NOT_LESS) + _NOT_LESS])
+        return Rows(indptr, self._short, self._grid.unit, -np.full(1, INFINITY), upper)
 
     def envy(self, envious: IntArray, envied: IntArray) -> Rows:
-        """Envy rows over amounts above the pins."""
-        rows, values = envy_rows(self.grid, envious, envied), self._values
+        """Envy rows over amounts above the pins, missed by the excess of the envied."""
+        values, unit = self._values, self._grid.unit
         ratio = values.entitled[envious] / values.entitled[envied]
-        wished = ratio * (values.lever[envious] * self._pinned[envied]).sum(axis=1)
-        own = (values.weights[envious] * self._pinned[envious]).sum(axis=1)
-        beyond = (wished - own) / self.grid.unit[envious]
-        return Rows(rows.indptr, rows.indices, rows.data, rows.lower + beyond, rows.upper)
+        wished = ratio * (values.lever[envious] * values.per_leaf(self._pinned)[envied]).sum(axis=1)
+        beyond = (wished - values.brought(self._pinned)[envious]) / unit[envious]
+        rows = envy_rows(self._grid, envious, envied)
+        return _with(rows, self._excess[envied], ratio * unit[envied] / unit[envious], rows.lower + beyond)
+
+
+def _with(rows: Rows, columns: IntArray, data: FloatArray, lower: FloatArray) -> Rows:
+    """Rows with one more entry each, at their ends, and other lower bounds."""
+    ends = rows.indptr[1:]
+    indptr = rows.indptr + np.arange(len(rows.indptr))
+    return Rows(indptr, np.insert(rows.indices, ends, columns), np.insert(rows.data, ends, data), lower, rows.upper)

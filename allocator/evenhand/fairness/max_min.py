@@ -10,8 +10,8 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.fair_share import fair_share
-from evenhand.fairness.group_value import FloatArray, GroupValues
+from evenhand.fairness.fair_share import fair_share, near_slices
+from evenhand.fairness.group_value import FloatArray, GroupValues, best_split
 from evenhand.fairness.rows import Grid, capacity_rows, compressed, floor_rows, grid_of
 from evenhand.fairness.twins import merged
 from evenhand.shapes import BoolArray
@@ -25,7 +25,7 @@ _NARROWER, _AGAIN = 1e-10, 1e-8
 """By how much less than what was reached is asked for later, so that rounding does not make it impossible; and
 if it still does."""
 _LOST = 1e-8
-_PER_START = 8
+_PER_START = 40
 """To start a program again takes as long as one simplex iteration for each so many leaves, measured."""
 
 
@@ -37,57 +37,70 @@ def max_min(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray,
 def water_filled(values: GroupValues, measure: FloatArray, iterations: int) -> tuple[FloatArray, bool]:
     """Raise throughput over `measure`, float [L], lexicographically; of optima the nearest to the slices.
 
-    The levels determine every leaf's throughput. Where the iterations do not do, the slices are the answer.
+    The levels determine every leaf's throughput. Where the iterations do not do, those who still rise get most
+    throughput from where they stand, with nobody worse off; or all their slices, if these bring more.
     """
     x, weighty = fair_share(values), values.weighty
-    if not len(values.cap):
+    if not len(values.leaves):
         return x, True
     twins = merged(values.only(weighty))
     grid = grid_of(twins.values)
     if not grid.count:
         return x, True
-    together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.cap))
+    together = np.bincount(twins.of, weights=measure[weighty], minlength=len(twins.values.leaves))
     try:
         try:
-            raised = _raised(grid, together / grid.unit, iterations, _NARROWER)
+            raised, best = _raised(grid, together / grid.unit, iterations, _NARROWER)
         except SolverError:
-            raised = _raised(grid, together / grid.unit, iterations, _AGAIN)
-        bundles = nearest_with(grid, raised, iterations)
+            raised, best = _raised(grid, together / grid.unit, iterations, _AGAIN)
+        split = nearest_with(grid, raised, iterations)
     except (LimitHit, SolverError):
         return x, False
-    x[weighty] = twins.lift(bundles)
-    return x, True
+    if not best:
+        split = best_split(twins.values, twins.values.per_leaf(split))
+        if (twins.values.weights * split).sum() < twins.values.floor.sum():
+            return x, False
+    x[weighty] = twins.lift(twins.values.per_leaf(split))
+    return x, best
 
 
-def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -> FloatArray:
+def _raised(grid: Grid, measure: FloatArray, iterations: int, narrower: float) -> tuple[FloatArray, bool]:
     """Raise all, hold those that can rise no more, and go on; `measure` in the leaves' units.
+
+    The split reached, float [K, T], and whether nobody can rise any more.
 
     Each leaf has two rows, only one in force: v_i >= measure_i z while it rises, v_i >= what it reached after.
     Who has a price in the best level is at it in every optimum.
     """
     n, leaves = grid.count, len(measure)
     every = np.arange(leaves)
-    own = grid.values.weights[grid.leaf, grid.gpu_type]
     keys = np.concatenate([grid.leaf, every, leaves + grid.leaf])
     columns = np.concatenate([np.arange(n), np.full(leaves, n), np.arange(n)])
     rises: BoolArray = np.bincount(grid.leaf, minlength=leaves) > 0
     lower = np.where(np.concatenate([rises, np.zeros(leaves, dtype=bool)]), 0.0, -INFINITY)
-    data = np.concatenate([own, -measure, own])
+    data = np.concatenate([grid.own, -measure, grid.own])
     capacity = capacity_rows(grid)
     levels = compressed(keys, columns, data, lower, np.full(2 * leaves, INFINITY))
     cost = np.concatenate([np.zeros(n), [1.0]])
     program = LinearProgram(
         cost, stack(capacity, levels), np.zeros(n + 1), np.full(n + 1, INFINITY), maximize=True, primal=True
     )
+    last: FloatArray | None = None
     while True:
-        found = solved(program, iterations)
+        try:
+            found = solved(program, iterations)
+        except LimitHit:
+            if last is None:
+                raise
+            return last, False
+        last = grid.split(np.maximum(found.x[:n], 0.0))
         iterations -= found.iterations + leaves // _PER_START
         price = np.abs(found.row_dual[capacity.count : capacity.count + leaves]) * measure
         price[~rises] = 0.0
         held = np.flatnonzero(price > min(_HOLDS_BACK, float(price.max()) / 2))
         rises[held] = False
         if not rises.any() or not len(held):
-            return grid.lift(np.maximum(found.x[:n], 0.0))
+            return last, True
         reached = found.x[n] * measure[held] * (1 - narrower)
         none, free = np.full(len(held), -INFINITY), np.full(len(held), INFINITY)
         program.set_rows(capacity.count + held, none, free)
@@ -117,10 +130,10 @@ def solved(program: LinearProgram, iterations: int) -> LpResult:
     return found
 
 
-def nearest_with(grid: Grid, bundles: FloatArray, iterations: int) -> FloatArray:
-    """Of all bundles that bring every leaf as much as these, those nearest to the slices, GPUs, float [L, T]."""
+def nearest_with(grid: Grid, split: FloatArray, iterations: int) -> FloatArray:
+    """Of all splits that bring every leaf as much as this, the nearest to the slices, GPUs, float [K, T]."""
     values = grid.values
-    value = (values.weights * bundles).sum(axis=1)
+    value = values.brought(split)
     kept = floor_rows(grid)
     lower = value / grid.unit * (1 - _NARROWER)
     program = BundleProgram(grid.worth, iterations)
@@ -129,21 +142,21 @@ def nearest_with(grid: Grid, bundles: FloatArray, iterations: int) -> FloatArray
     try:
         amounts = program.best()
         if not program.unique:
-            program.nearest_to(grid.gather(fair_share(values)), grid.gpus)
+            program.nearest_to(*near_slices(grid))
             amounts = program.best()
     except (LimitHit, SolverError):
-        return bundles
-    found = grid.lift(amounts)
-    lost = value - (values.weights * found).sum(axis=1)
-    return found if (lost <= _LOST * np.maximum(1.0, value)).all() else bundles
+        return split
+    found = grid.split(amounts)
+    lost = value - values.brought(found)
+    return found if (lost <= _LOST * np.maximum(1.0, value)).all() else split
 
 
 def max_min_throughput(values: GroupValues) -> float | None:
     """Throughput where every leaf gets z times its floor, z as large as can be; None if not computed."""
-    if not len(values.cap):
+    if not len(values.leaves):
         return 0.0
     one = merged(values.only(values.weighty)).values
-    if len(one.cap) > MOST_LEAVES:
+    if len(one.leaves) > MOST_LEAVES:
         return None
     grid = grid_of(one)
     if not grid.count:

@@ -21,8 +21,9 @@ from evenhand.fairness.rows import Grid, capacity_rows, compressed, grid_of
 from evenhand.fairness.twins import merged
 from evenhand.solvers.lp import INFINITY, LinearProgram, stack
 
-GAP = 1e-7
-"""Proven distance from the best, in `sum e_i log v_i` over `sum e_i`, up to which an answer is called best."""
+GAP, ROUGH = 1e-7, 1e-3
+"""Proven distance from the best, in `sum e_i log v_i` over `sum e_i`, up to which an answer is called best, and up
+to which it is served at all."""
 _NEAR = np.linspace(-1.0, 1.0, 9)
 _FAR = np.array([0.25, 0.5, 0.75, 1.0])
 _TANGENTS = len(_NEAR) + 2 * len(_FAR)
@@ -37,10 +38,10 @@ _MOST_ROUNDS = 40
 def nash(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
     """Best bundles, of optima the nearest to the slices, float [L, T], and whether the gap is proven.
 
-    Where the iterations do not do, the slices are the answer.
+    Where the iterations do not do, the answer is the last one found if the gap is small, else the slices.
     """
     x, weighty = fair_share(values), values.weighty
-    if not len(values.cap):
+    if not len(values.leaves):
         return x, True
     twins = merged(values.only(weighty))
     grid = grid_of(twins.values)
@@ -48,41 +49,42 @@ def nash(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bo
         return x, True
     try:
         found = _Tangents(grid, iterations).best()
-        bundles = nearest_with(grid, found.bundles, iterations)
+        split = nearest_with(grid, found.split, iterations)
     except (LimitHit, SolverError):
         return x, False
-    if gap_of(twins.values, bundles, found.type_price, found.cap_price) > GAP:
-        return x, False
-    x[weighty] = twins.lift(bundles)
-    return x, True
+    gap = gap_of(twins.values, twins.values.brought(split), found.type_price, found.cap_price)
+    if gap <= ROUGH:
+        x[weighty] = twins.lift(twins.values.per_leaf(split))
+    return x, gap <= GAP
 
 
-def gap_of(values: GroupValues, bundles: FloatArray, type_price: FloatArray, cap_price: FloatArray) -> float:
-    """How far `sum e_i log v_i` of bundles can be from the best, over `sum e_i`.
+def gap_of(values: GroupValues, value: FloatArray, type_price: FloatArray, cap_price: FloatArray) -> float:
+    """How far `sum e_i log v_i` of values can be from the best, over `sum e_i`.
 
     Parameters
     ----------
-    bundles : within capacity and caps, float [L, T].
-    type_price, cap_price : any prices of a GPU by type and of a leaf's cap, 0 or more, float [T] and [L].
+    value : what bundles within capacity and caps bring, float [L].
+    type_price, cap_price : any prices of a GPU by type and of a class's cap, 0 or more, float [T] and [K].
     """
     usable = (values.weights > 0) & (values.capacity > 0)
-    some = usable.any(axis=1)
+    some = values.usable.any(axis=1)
     if not some.any():
         return 0.0
     price = np.maximum(type_price[None, :] + cap_price[:, None], 1e-300)
-    ratio = np.where(usable, values.weights / price, 0.0).max(axis=1)[some]
-    e, value = values.entitled[some], (values.weights * bundles).sum(axis=1)[some]
+    ratios = np.zeros(len(values.leaves))
+    np.maximum.at(ratios, values.of, np.where(usable, values.weights / price, 0.0).max(axis=1))
+    e, value, ratio = values.entitled[some], value[some], ratios[some]
     if (value <= 0).any():
         return np.inf
-    spent = float(type_price @ values.capacity + cap_price[some] @ values.cap[some])
+    spent = float(type_price @ values.capacity + cap_price[usable.any(axis=1)] @ values.cap[usable.any(axis=1)])
     return float((e * (np.log(e * ratio / value) - 1)).sum() + spent) / float(e.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """Bundles, float [L, T], and the prices that prove them: of types, float [T], and of caps, float [L]."""
+    """GPUs, float [K, T], and the prices that prove them: of types, float [T], and of caps, float [K]."""
 
-    bundles: FloatArray
+    split: FloatArray
     type_price: FloatArray
     cap_price: FloatArray
 
@@ -97,14 +99,12 @@ class _Tangents:
         values = grid.values
         self._grid, self._left = grid, iterations
         self._some = np.unique(grid.leaf)
-        place = np.full(len(values.cap), -1, dtype=np.int64)
+        place = np.full(len(values.leaves), -1, dtype=np.int64)
         place[self._some] = np.arange(len(self._some))
         self._place = place[grid.leaf]
         self._unit = grid.unit[self._some]
         self._whole = values.entitled[self._some] / self._unit
-        self._own = (values.weights * (values.entitled / np.maximum(values.floor, 1e-300))[:, None])[
-            grid.leaf, grid.gpu_type
-        ]
+        self._own = grid.own * (values.entitled / np.maximum(values.floor, 1e-300))[grid.leaf]
         n, leaves = grid.count, len(self._some)
         parts = leaves * _TANGENTS
         zero = np.zeros(leaves)
@@ -125,24 +125,31 @@ class _Tangents:
         )
 
     def best(self) -> _Found:
-        """Bring the tangents closer and closer to the answer.
+        """Bring the tangents closer and closer to the answer; the last one found if the iterations do not do.
 
         Raises
         ------
         LimitHit
-            If iterations or rounds do not do.
+            If there is none, or if the rounds do not do.
         """
         leaves = len(self._some)
         middle, reach = np.ones(leaves), np.full(leaves, _WIDEST)
+        last: _Found | None = None
         for _ in range(_MOST_ROUNDS):
             self._draw(middle, reach)
-            found = solved(self._program, self._left)
+            try:
+                found = solved(self._program, self._left)
+            except LimitHit:
+                if last is None:
+                    raise
+                return last
             self._left -= found.iterations
             amounts = np.maximum(found.x[: self._grid.count], 0.0)
             level = np.bincount(self._place, weights=self._own * amounts, minlength=leaves) / self._whole
             step = np.log(np.maximum(level, 1e-300) / middle)
             if reach.max() <= _CLOSEST and (np.abs(step) <= reach).all():
                 return self._priced(amounts, found.row_dual)
+            last = self._priced(amounts, found.row_dual)
             far, step = np.abs(step), np.clip(step, -_FARTHEST, _FARTHEST)
             middle = middle * np.exp(step)
             closer = np.maximum(reach / _CLOSER, far / 3)
@@ -163,6 +170,6 @@ class _Tangents:
         self._program.set_cost(np.concatenate([np.zeros(self._grid.count), slope.reshape(-1)]))
 
     def _priced(self, amounts: FloatArray, dual: FloatArray) -> _Found:
-        types, leaves = len(self._grid.values.capacity), len(self._grid.values.cap)
+        types, classes = len(self._grid.values.capacity), len(self._grid.values.cap)
         price = np.maximum(dual, 0.0)
-        return _Found(self._grid.lift(amounts), price[:types], price[types : types + leaves] / self._grid.unit)
+        return _Found(self._grid.split(amounts), price[:types], price[types : types + classes] / self._grid.class_unit)

@@ -28,7 +28,7 @@ class Target:
 
     Attributes
     ----------
-    leaves, entitled, weights, cap, slices, floor, pi : as in `GroupValues`.
+    leaves, entitled, floor : as in `GroupValues`; job_class : class of each job, -1 for those of no leaf, int [J].
     x : the fair bundles, GPUs, float [L, T] (T4).
     value : v_i(x_i), float [L] (T1); drawn : V_i, float [L] (T5).
     aim_milli : largest throughput of whole gangs not above V_i, thousandths, int [L] (T5).
@@ -42,11 +42,8 @@ class Target:
     values: GroupValues
     leaves: IntArray
     entitled: FloatArray
-    weights: FloatArray
-    cap: IntArray
-    slices: FloatArray
     floor: FloatArray
-    pi: FloatArray
+    job_class: IntArray
     x: FloatArray
     value: FloatArray
     drawn: FloatArray
@@ -61,7 +58,7 @@ class Target:
 
 def fair_target(snapshot: Snapshot, entitlement: Entitlement) -> Target:
     """Divide the usable GPUs by the policy's objective."""
-    values = group_values(snapshot, entitlement)
+    values, job_class = group_values(snapshot, entitlement)
     work = iterations_within(len(values.cap), snapshot.policy.time_limit_s)
     x, best = _divide(values, snapshot.policy.objective, work)
     jobs, at = _jobs_of_leaves(snapshot, values)
@@ -70,11 +67,8 @@ def fair_target(snapshot: Snapshot, entitlement: Entitlement) -> Target:
         values=values,
         leaves=values.leaves,
         entitled=values.entitled,
-        weights=values.weights,
-        cap=values.cap,
-        slices=values.slices,
         floor=values.floor,
-        pi=values.pi,
+        job_class=job_class,
         x=x,
         value=value_of(values, x),
         drawn=drawn,
@@ -93,14 +87,14 @@ def forced_slack(target: Target, pinned: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    pinned : GPUs that protected jobs of each leaf hold, float [L, T].
+    pinned : GPUs that protected jobs of each class hold, float [K, T].
     """
     return least_slack(target.values, target.x, pinned, target.work)
 
 
-def iterations_within(leaves: int, time_limit_s: float) -> int:
+def iterations_within(classes: int, time_limit_s: float) -> int:
     """Simplex iterations that took about a third of the time limit when measured; no clock is asked."""
-    return int(time_limit_s / 3 / (50e-6 + 130e-9 * leaves))
+    return int(time_limit_s / 3 / (50e-6 + 130e-9 * classes))
 
 
 def _divide(values: GroupValues, objective: Objective, work: int) -> tuple[FloatArray, bool]:

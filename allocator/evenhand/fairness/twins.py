@@ -41,29 +41,50 @@ class Twins:
 
 def merged(values: GroupValues) -> Twins:
     """Merge twins."""
-    alike = np.column_stack([values.weights, values.pi, values.cap / values.entitled])
+    alike = np.column_stack([values.weights, values.pi, values.cap / values.entitled[values.of]])
     scale = np.maximum(np.abs(alike).max(axis=0, initial=0.0), 1e-300)
-    _, first, which = np.unique(np.round(alike / scale, _DIGITS) + 0.0, axis=0, return_index=True, return_inverse=True)
+    table = values.table
+    looks = table.spread(np.round(alike / scale, _DIGITS) + 0.0).reshape(
+        len(values.leaves), table.most * alike.shape[1]
+    )
+    looks = np.column_stack([looks, table.count])
+    _, first, which = np.unique(looks, axis=0, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     of, first = rank[which.reshape(-1)], first[order]
-    count = len(first)
+    return Twins(_one_each(values, of, first), of, *_parts(values, of, len(first)))
+
+
+def _parts(values: GroupValues, of: IntArray, count: int) -> tuple[FloatArray, BoolArray]:
+    """Part of each leaf in its merged one, and which stand for several."""
+    together = np.bincount(of, weights=values.entitled, minlength=count)
+    return values.entitled / together[of], np.bincount(of, minlength=count) > 1
+
+
+def _one_each(values: GroupValues, of: IntArray, first: IntArray) -> GroupValues:
+    """Values of the first of each twins, sizes summed."""
+    table, count = values.table, len(first)
 
     def summed(amounts: FloatArray) -> FloatArray:
-        return np.bincount(of, weights=amounts, minlength=count).astype(np.float64)
+        found = np.zeros((count, *amounts.shape[1:]))
+        np.add.at(found, of, amounts)
+        return found
 
-    entitled = summed(values.entitled)
-    slices = np.zeros((count, values.slices.shape[1]))
-    np.add.at(slices, of, values.slices)
-    one = GroupValues(
+    stands = np.zeros(len(values.leaves), dtype=bool)
+    stands[first] = True
+    kept = np.flatnonzero(stands[values.of])
+    kept = kept[np.argsort(of[values.of[kept]], kind="stable")]
+    leaf = of[values.of[kept]]
+    caps = summed(table.spread(values.cap.astype(np.float64)))
+    return GroupValues(
         leaves=values.leaves[first],
-        entitled=entitled,
-        weights=values.weights[first],
-        cap=np.rint(summed(values.cap.astype(np.float64))).astype(np.int64),
+        entitled=summed(values.entitled),
+        of=leaf,
+        weights=values.weights[kept],
+        cap=np.rint(caps[leaf, table.place[kept]]).astype(np.int64),
         capacity=values.capacity,
-        slices=slices,
+        slices=summed(values.slices),
         floor=summed(values.floor),
-        pi=values.pi[first],
+        pi=values.pi[kept],
     )
-    return Twins(one, of, values.entitled / entitled[of], np.bincount(of, minlength=count) > 1)

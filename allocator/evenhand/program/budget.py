@@ -59,6 +59,10 @@ class Budget:
         wall = min(self.wall_s, 4 * share * self._deadline.limit_s) if self._free else self.wall_s
         return cp_sat.Effort(granted, wall, self._seed, self._workers)
 
+    def at_most(self, deterministic_s: float) -> cp_sat.Effort:
+        """So much work, as far as it is left."""
+        return cp_sat.Effort(min(deterministic_s, self._granted), self.wall_s, self._seed, self._workers)
+
     def part(self, share: float) -> cp_sat.Effort:
         """A share of the work that is left; of the clock all where work is counted, else a share too."""
         whole = self.rest()

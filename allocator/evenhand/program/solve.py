@@ -15,12 +15,14 @@ from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
-from evenhand.program.points import Points, relax
+from evenhand.program.memory import Memory, grown
+from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
 from evenhand.solvers.linear_model import Arrays
+from evenhand.solvers.lp import Basis
 
 PROOF_SHARE = 0.75
 SEARCH_SHARE = 0.35
@@ -49,9 +51,21 @@ class Solved:
     sizes: dict[str, int]
 
 
-def solve(program: Program, counted: NodeCounts, hint: Outcome, deadline: Deadline, reserve_s: float) -> Solved:
-    """Solve a round within what is left of its time less a reserve for words and audit."""
-    search = _Search(program, counted, hint, deadline, reserve_s)
+def solve(
+    program: Program,
+    counted: NodeCounts,
+    hint: Outcome,
+    deadline: Deadline,
+    reserve_s: float,
+    memory: Memory | None = None,
+) -> Solved:
+    """Solve a round within what is left of its time less a reserve for words and audit.
+
+    Parameters
+    ----------
+    memory : of the round before, and for the next one; left out: each round for itself.
+    """
+    search = _Search(program, counted, hint, deadline, reserve_s, memory)
     while search.round_trip():
         search.add_envy_rows()
     return search.result()
@@ -61,10 +75,18 @@ class _Search:
     """The best outcome so far, judged by its exact goals, and the best bound so far."""
 
     def __init__(
-        self, program: Program, counted: NodeCounts, hint: Outcome, deadline: Deadline, reserve_s: float
+        self,
+        program: Program,
+        counted: NodeCounts,
+        hint: Outcome,
+        deadline: Deadline,
+        reserve_s: float,
+        memory: Memory | None,
     ) -> None:
         self._program, self._counted, self._deadline = program, counted, deadline
         self._budget = Budget(program, deadline, reserve_s)
+        self._memory, self._pivots = memory, 0
+        self._basis: Basis | None = None if memory is None else memory.recall(program.model)
         self._hint = hint
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
@@ -94,7 +116,7 @@ class _Search:
         arrays = self._program.model.arrays()
         moves = len(self._program.columns.moves)
         with self._deadline.stage("relax"):
-            relaxed = relax(arrays, self._deadline.limit_s, self._budget)
+            relaxed = self._relaxed(arrays)
         x: IntArray | None = None
         points: Points | None = None
         if relaxed is not None:
@@ -111,6 +133,18 @@ class _Search:
                 self._offer(self._around(points, x, 1, 0.0))
             return False
         return self._prove(arrays, points, x)
+
+    def _relaxed(self, arrays: Arrays) -> Relaxed | None:
+        """The LP relaxation, from where the last one ended, in this round or the one before."""
+        rows, columns = arrays.shape
+        start = None if self._basis is None else grown(self._basis, columns, rows)
+        relaxed = relax(arrays, self._deadline.limit_s, self._budget, start)
+        if relaxed is not None:
+            self._basis = relaxed.basis
+            self._pivots += relaxed.iterations
+            if self._memory is not None:
+                self._memory.keep(self._program.model, relaxed.basis)
+        return relaxed
 
     def _first_point(self, points: Points, moves: int) -> IntArray | None:
         """Decomposed into groups, or a dive around the LP."""
@@ -202,7 +236,7 @@ class _Search:
         rows, columns = program.model.row_count, program.model.column_count
         sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes),
                  "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
-                 "envy_rows": len(self._pairs)}  # fmt: skip
+                 "envy_rows": len(self._pairs), "lp_iterations": self._pivots}  # fmt: skip
         if self._bound is not None and self._bound < self._value - BOUND_TOLERANCE * (1.0 + abs(self._value)):
             raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
         near = min(5e-4, PROOF_TOLERANCE + 2e-7 * abs(self._value))

@@ -1,4 +1,4 @@
-"""log(observed / declared) between types: of each job, and of each group over its jobs."""
+"""log(observed / declared) between types: of each job, and of each group over its jobs (rules V2, V3)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from math import log, sqrt
 
 import numpy as np
 
-from evenhand.speedups.evidence import Cell, GroupEvidence
+from evenhand.speedups.evidence import Cell, GroupEvidence, Noise
 from evenhand.speedups.robust import HUBER_COST, locations, spread, student
 
 SPREAD_WEIGHT = 2.0
@@ -25,12 +25,15 @@ class Contrast:
     Attributes
     ----------
     ratio : log(observed / declared); share : its variance over that of one observation.
+    variance : of one observation of the job; freedom : degrees of freedom it is known to.
     count, reference_count : observations; seconds, reference_seconds : their sums.
     """
 
     job: str
     ratio: float
     share: float
+    variance: float
+    freedom: float
     count: int
     reference_count: int
     seconds: float
@@ -67,16 +70,16 @@ def contrasts(evidence: GroupEvidence, reference: str) -> dict[str, tuple[Contra
             continue
         for name, cell in gang.items():
             if name != reference and cell.declared:
-                found[name][cell.job].append(_contrast(cell, base))
+                found[name][cell.job].append(_contrast(cell, base, evidence.noise[cell.job]))
     return {name: tuple(_joined(by_job[job]) for job in sorted(by_job)) for name, by_job in sorted(found.items())}
 
 
-def of_job(contrast: Contrast, evidence: GroupEvidence) -> Estimate:
+def of_job(contrast: Contrast) -> Estimate:
     """What one job's own observations say."""
-    return Estimate(contrast.ratio, sqrt(contrast.share * evidence.variance), evidence.freedom)
+    return Estimate(contrast.ratio, sqrt(contrast.share * contrast.variance), contrast.freedom)
 
 
-def of_group(found: Sequence[Contrast], evidence: GroupEvidence) -> Estimate:
+def of_group(found: Sequence[Contrast], expected_noise: float) -> Estimate:
     """What the jobs of a group say together: a robust mean over jobs that may differ among themselves.
 
     Random effects: each job is off by a ratio of its own about the group's. A job far from the others weighs
@@ -84,8 +87,8 @@ def of_group(found: Sequence[Contrast], evidence: GroupEvidence) -> Estimate:
     after Satterthwaite.
     """
     ratios = np.array([c.ratio for c in found])
-    noise = evidence.variance * np.array([c.share for c in found])
-    expected = SPREAD_SHARE**2 * evidence.variance
+    noise = np.array([c.share * c.variance for c in found])
+    expected = SPREAD_SHARE**2 * expected_noise**2
     freedom = float(len(found) - 1)
     between = expected
     if freedom:
@@ -96,17 +99,20 @@ def of_group(found: Sequence[Contrast], evidence: GroupEvidence) -> Estimate:
     variance = (HUBER_COST if len(found) > 2 else 1.0) / float(weight[0])
     lean = 1.0 / (noise + between)
     lean /= lean.sum()
-    by_noise, by_jobs = float((lean**2 * noise).sum()), float((lean**2).sum() * between)
-    total = (by_noise + by_jobs) ** 2 / (by_noise**2 / evidence.freedom + by_jobs**2 / (SPREAD_WEIGHT + freedom))
+    by_noise, by_jobs = lean**2 * noise, float((lean**2).sum() * between)
+    doubt = float((by_noise**2 / np.array([c.freedom for c in found])).sum()) + by_jobs**2 / (SPREAD_WEIGHT + freedom)
+    total = (float(by_noise.sum()) + by_jobs) ** 2 / doubt
     return Estimate(float(centre[0]), sqrt(variance), max(2.0, total), sqrt(between))
 
 
-def _contrast(cell: Cell, base: Cell) -> Contrast:
+def _contrast(cell: Cell, base: Cell, noise: Noise) -> Contrast:
     observed = cell.rate - base.rate
     return Contrast(
         job=cell.job,
         ratio=observed - (log(cell.declared) - log(base.declared)),
         share=cell.share + base.share,
+        variance=noise.variance,
+        freedom=noise.freedom,
         count=cell.count,
         reference_count=base.count,
         seconds=cell.seconds,
@@ -124,6 +130,8 @@ def _joined(parts: Sequence[Contrast]) -> Contrast:
         job=parts[0].job,
         ratio=sum(w * part.ratio for w, part in zip(weights, parts, strict=True)) / total,
         share=1.0 / total,
+        variance=parts[0].variance,
+        freedom=parts[0].freedom,
         count=sum(part.count for part in parts),
         reference_count=sum(part.reference_count for part in parts),
         seconds=sum(part.seconds for part in parts),

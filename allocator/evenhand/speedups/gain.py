@@ -1,23 +1,64 @@
-"""What a misreport gains: the fair target by what is declared and by the truth, both valued by the truth."""
+"""What a misreport gains: the fair target by what is declared and by the truth, both valued by the truth (rule V8)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evenhand.entitlement import entitle
+from evenhand.entitlement import Entitlement, entitle
 from evenhand.fairness.drawn import drawers_of, drawn_throughput
 from evenhand.fairness.group_value import FloatArray
 from evenhand.fairness.target import fair_target
 from evenhand.shapes import BoolArray
 from evenhand.snapshot import Snapshot, take_snapshot
 from evenhand.speedups.in_use import observed_vectors
-from evenhand_models import ClusterState, FieldError, InvalidInput, Objective, Policy
-from evenhand_models.observations import MisreportGain, SpeedupFlag, SpeedupReport
+from evenhand_models import (
+    ClusterState,
+    FieldError,
+    InvalidInput,
+    MisreportGain,
+    Objective,
+    Policy,
+    SpeedupFlag,
+    SpeedupReport,
+)
 
-_OBJECTIVE = "/policy/objective"
 _DUST = 1e-9
+_WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
+
+
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """A state as a round reads it, without its objective."""
+
+    snapshot: Snapshot
+    entitlement: Entitlement
+
+    @staticmethod
+    def of(state: ClusterState, policy: Policy) -> _Reading:
+        snapshot = take_snapshot(state, policy)
+        return _Reading(snapshot, entitle(snapshot))
+
+    def bundles(self, objective: Objective) -> FloatArray:
+        """The fair target by group, GPUs, float [G, T]; 0 for groups that are owed nothing."""
+        asked = replace(self.snapshot, policy=self.snapshot.policy.model_copy(update={"objective": objective}))
+        target = fair_target(asked, self.entitlement)
+        found = np.zeros((len(asked.tree.ids), len(asked.types)))
+        found[target.leaves] = target.x
+        return found
+
+    def values(self, bundles: FloatArray) -> FloatArray:
+        """What each group's own budgeted jobs draw from its bundle, GPUs, float [G]."""
+        jobs = np.flatnonzero(self.snapshot.budgeted)
+        drawers = drawers_of(self.snapshot.group[jobs], self.snapshot.size[jobs], self.snapshot.speed_milli[jobs])
+        return drawn_throughput(drawers, bundles)
+
+    def below(self, group: str) -> BoolArray:
+        """Whether each group is the one asked for or below it, bool [G]."""
+        top = self.snapshot.tree.index(group)
+        return np.array([top in path for path in self.snapshot.tree.path], dtype=bool)
 
 
 def misreport_gain(
@@ -47,29 +88,10 @@ def misreport_gain(
     Raises
     ------
     InvalidInput
-        If there is no such group, or the objective is one that this version does not have.
+        If there is no such group.
     """
-    if (factors is None) == (honest is None):
-        raise ValueError("give either factors or honest")
-    if group not in {g.id for g in state.groups}:
-        raise InvalidInput([FieldError("/group", f"there is no group {group!r}.")])
-    if factors is not None:
-        truth, told = state, with_factors(state, group, factors)
-    else:
-        truth, told = with_vectors(state, group, honest or {}), state
-    true, false = take_snapshot(truth, policy), take_snapshot(told, policy)
-    fair, skewed = _values(true, _bundles(true)), _values(true, _bundles(false))
-    inside = _below(true, group)
-    mine, yours = float(fair[inside].sum()), float(fair[~inside].sum())
-    declared, left = float(skewed[inside].sum()), float(skewed[~inside].sum())
-    return MisreportGain(
-        group=group,
-        objective=policy.objective,
-        honest=mine,
-        declared=declared,
-        gain=_share(declared, mine),
-        others=_share(left, yours),
-    )
+    (found,) = misreport_gains(state, policy, group, factors=factors, honest=honest, objectives=[policy.objective])
+    return found
 
 
 def misreport_gains(
@@ -79,29 +101,80 @@ def misreport_gains(
     *,
     factors: Mapping[str, float] | None = None,
     honest: Mapping[str, Mapping[str, float]] | None = None,
+    objectives: Iterable[Objective] = tuple(Objective),
 ) -> tuple[MisreportGain, ...]:
-    """The same under every objective there is, in the order of their list."""
+    """Measure the same under several objectives, in their order; all there are if left out."""
+    if (factors is None) == (honest is None):
+        raise ValueError("give either factors or honest")
+    if group not in {g.id for g in state.groups}:
+        raise InvalidInput([FieldError("/group", f"there is no group {group!r}.")])
+    if factors is not None:
+        truth, told = state, with_factors(state, group, factors)
+    else:
+        truth, told = with_vectors(state, group, honest or {}), state
+    true, false = _Reading.of(truth, policy), _Reading.of(told, policy)
+    return tuple(_gain(group, objective, true, false.bundles(objective)) for objective in objectives)
+
+
+def gains_of_flagged(
+    state: ClusterState, report: SpeedupReport, policy: Policy, *, objectives: Iterable[Objective] = tuple(Objective)
+) -> tuple[MisreportGain, ...]:
+    """Measure what those who declare wrongly gain, the observed speedups taken for the truth.
+
+    A group is measured if it was flagged, or a job of its own was; at most `report.policy.most_gains` of them, the
+    worst first.
+    """
+    groups = flagged_groups(state, report)[: report.policy.most_gains]
+    if not groups:
+        return ()
+    truth = observed_vectors(state, report)
+    told = _Reading.of(state, policy)
+    skewed = {objective: told.bundles(objective) for objective in objectives}
     found = []
-    for objective in Objective:
-        asked = policy.model_copy(update={"objective": objective})
-        try:
-            found.append(misreport_gain(state, asked, group, factors=factors, honest=honest))
-        except InvalidInput as refused:
-            if any(error.pointer != _OBJECTIVE for error in refused.errors):
-                raise
+    for group in groups:
+        true = _Reading.of(with_vectors(state, group, truth), policy)
+        found += [_gain(group, objective, true, bundles) for objective, bundles in skewed.items()]
     return tuple(found)
 
 
-def gains_of_flagged(state: ClusterState, report: SpeedupReport, policy: Policy) -> tuple[MisreportGain, ...]:
-    """What every flagged group of a report gains under each objective, the observed speedups taken for the truth.
-
-    Groups by id; only those that are in the tree.
-    """
-    wrong = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
+def flagged_groups(state: ClusterState, report: SpeedupReport) -> tuple[str, ...]:
+    """Groups of the tree that declare wrongly, or a job of theirs does: the worst first, then by id."""
+    worst: dict[str, float] = {}
+    own = ((entry.group, ratio) for entry in report.jobs for ratio in entry.measured)
+    for group, entry in [*((entry.group, entry) for entry in report.groups), *own]:
+        if entry.flag in _WRONG:
+            worst[group] = max(worst.get(group, 0.0), entry.severity)
     known = {g.id for g in state.groups}
-    flagged = sorted({entry.group for entry in report.groups if entry.flag in wrong} & known)
-    truth = observed_vectors(state, report)
-    return tuple(gain for name in flagged for gain in misreport_gains(state, policy, name, honest=truth))
+    return tuple(sorted(worst.keys() & known, key=lambda group: (-worst[group], group)))
+
+
+def found_wrong(report: SpeedupReport) -> bool:
+    """Whether anything declared was found wrong: a speedup of a group or job, or a claim to be resumable."""
+    own = (ratio for entry in report.jobs for ratio in entry.measured)
+    return bool(report.refuted) or any(entry.flag in _WRONG for entry in (*report.groups, *own))
+
+
+def with_gains(state: ClusterState, report: SpeedupReport, policy: Policy) -> SpeedupReport:
+    """Write what those who declare wrongly gain into a report."""
+    left = max(0, len(flagged_groups(state, report)) - report.policy.most_gains)
+    found = gains_of_flagged(state, report, policy)
+    return report.model_copy(update={"gains": found, "gains_left_out": left})
+
+
+def _gain(group: str, objective: Objective, true: _Reading, skewed: FloatArray) -> MisreportGain:
+    """Value both targets by the truth."""
+    fair, got = true.values(true.bundles(objective)), true.values(skewed)
+    inside = true.below(group)
+    mine, yours = float(fair[inside].sum()), float(fair[~inside].sum())
+    declared, left = float(got[inside].sum()), float(got[~inside].sum())
+    return MisreportGain(
+        group=group,
+        objective=objective,
+        honest=mine,
+        declared=declared,
+        gain=_share(declared, mine),
+        others=_share(left, yours),
+    )
 
 
 def with_factors(state: ClusterState, group: str, factors: Mapping[str, float]) -> ClusterState:
@@ -141,27 +214,6 @@ def _ids_below(state: ClusterState, group: str) -> set[str]:
         if at is not None:
             found.add(name)
     return found
-
-
-def _below(snapshot: Snapshot, group: str) -> BoolArray:
-    """Whether each group is the one asked for or below it, bool [G]."""
-    top = snapshot.tree.index(group)
-    return np.array([top in path for path in snapshot.tree.path], dtype=bool)
-
-
-def _bundles(snapshot: Snapshot) -> FloatArray:
-    """The fair target by group, GPUs, float [G, T]; 0 for groups that are owed nothing."""
-    target = fair_target(snapshot, entitle(snapshot))
-    bundles = np.zeros((len(snapshot.tree.ids), len(snapshot.types)))
-    bundles[target.leaves] = target.x
-    return bundles
-
-
-def _values(true: Snapshot, bundles: FloatArray) -> FloatArray:
-    """What each group's own budgeted jobs draw from its bundle by true speedups, GPUs, float [G]."""
-    jobs = np.flatnonzero(true.budgeted)
-    drawers = drawers_of(true.group[jobs], true.size[jobs], true.speed_milli[jobs])
-    return drawn_throughput(drawers, bundles)
 
 
 def _share(after: float, before: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Which speedups the next rounds go by, and which jobs are refused for what they declare."""
+"""Which speedups the next rounds go by, and which jobs are refused for what they declare (rule V5)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, log1p
 
-from evenhand_models import ClusterState, Job, JobState
-from evenhand_models.observations import (
+from evenhand_models import (
+    ClusterState,
     GroupSpeedup,
+    Job,
     JobSpeedup,
+    JobState,
     SpeedupConsequence,
     SpeedupFlag,
     SpeedupPolicy,
@@ -19,6 +21,8 @@ from evenhand_models.observations import (
 )
 
 _LEAST, _MOST = 1e-300, 1e30
+_STEEPEST = 700.0
+"""Logarithm of the largest factor that arithmetic holds."""
 _WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
 
 
@@ -40,9 +44,12 @@ class Found:
         return Found({(entry.group, entry.gpu_type): entry for entry in groups}, own)
 
     def about(self, job: Job, gpu_type: str) -> tuple[GroupSpeedup | None, SpeedupRatio | None]:
-        """What is known of a job on a type: of its group, of itself."""
-        own = next((r for r in self.own.get(job.id, ()) if r.gpu_type == gpu_type), None)
-        return self.groups.get((job.group, gpu_type)), own
+        """What is known of a job on a type: of its group, of itself; the group not where their references differ."""
+        mine = self.own.get(job.id, ())
+        group = self.groups.get((job.group, gpu_type))
+        if group is not None and any(r.reference_type != group.reference_type for r in mine):
+            group = None
+        return group, next((r for r in mine if r.gpu_type == gpu_type), None)
 
 
 def vectors_in_use(state: ClusterState, report: SpeedupReport, policy: SpeedupPolicy | None = None) -> ClusterState:
@@ -80,12 +87,13 @@ def refused_jobs(state: ClusterState, report: SpeedupReport, policy: SpeedupPoli
 
 def observed_vectors(state: ClusterState, report: SpeedupReport) -> dict[str, dict[str, float]]:
     """Speedups of all jobs by what was observed, declared ones where nothing was, by job and type."""
-    return vectors_by(state, _found(report), report.policy.model_copy(update={"use": SpeedupUse.OBSERVED}))
+    return best_known(state, _found(report), report.policy)
 
 
-def vectors_by(state: ClusterState, found: Found, policy: SpeedupPolicy) -> dict[str, dict[str, float]]:
-    """Speedups that a policy makes of what was found, by job and type."""
-    return {job.id: _vector(job, found, policy) for job in state.jobs}
+def best_known(state: ClusterState, found: Found, policy: SpeedupPolicy) -> dict[str, dict[str, float]]:
+    """The same from what was found, whatever the policy says is to be used."""
+    by_observation = policy.model_copy(update={"use": SpeedupUse.OBSERVED})
+    return {job.id: _vector(job, found, by_observation) for job in state.jobs}
 
 
 def job_speedups(state: ClusterState, found: Found, policy: SpeedupPolicy) -> tuple[JobSpeedup, ...]:
@@ -138,7 +146,7 @@ def _speedup(job: Job, name: str, declared: float, found: Found, policy: Speedup
             part = 1.0
         case SpeedupUse.BLEND:
             part = policy.noise**2 / (policy.noise**2 + variance)
-    return min(_MOST, max(_LEAST, declared * exp(part * ratio)))
+    return min(_MOST, max(_LEAST, declared * exp(max(-_STEEPEST, min(_STEEPEST, part * ratio)))))
 
 
 def _comparable(job: Job, group: GroupSpeedup | None, own: SpeedupRatio | None) -> bool:
@@ -152,10 +160,10 @@ def _combined(group: GroupSpeedup | None, own: SpeedupRatio | None) -> tuple[flo
     parts = []
     if own is not None and own.ratio is not None and own.standard_error is not None:
         parts.append((own.ratio, own.standard_error**2))
-    if group is not None and group.enough and (own is None or group.jobs > 1):
+    if group is not None and _speaks(group):
         spread, error = group.job_spread or 0.0, group.standard_error or 0.0
         parts.append((group.ratio or 0.0, error**2 + spread**2))
-    elif not (own is not None and own.enough) and not (group is not None and group.enough):
+    elif own is None or not own.enough:
         return None
     total = sum(1.0 / variance for _, variance in parts)
     return sum(ratio / variance for ratio, variance in parts) / total, 1.0 / total
@@ -168,7 +176,12 @@ def _wrong(group: GroupSpeedup | None, own: SpeedupRatio | None, tolerance: floa
             return True
         if abs(own.ratio) <= log1p(tolerance):
             return False
-    return group is not None and group.flag in _WRONG
+    return group is not None and _speaks(group) and group.flag in _WRONG
+
+
+def _speaks(group: GroupSpeedup) -> bool:
+    """Whether what was found of a group says something about its other jobs; one job speaks for itself."""
+    return group.enough and group.jobs > 1
 
 
 def _refused(job: Job, found: Found, policy: SpeedupPolicy) -> bool:

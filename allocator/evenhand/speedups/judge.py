@@ -1,4 +1,4 @@
-"""audit_speedups(): observations in, findings out."""
+"""audit_speedups(): observations in, findings out (rule V4)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from math import expm1, log1p
 
 from evenhand.speedups.compare import Contrast, Estimate, contrasts, of_group, of_job
-from evenhand.speedups.evidence import GroupEvidence, gather, unknown_jobs
-from evenhand.speedups.in_use import Found, job_speedups, vectors_by
+from evenhand.speedups.evidence import GroupEvidence, gather
+from evenhand.speedups.in_use import Found, best_known, job_speedups
 from evenhand.speedups.like_jobs import undeclared_speedups
-from evenhand.speedups.reference import hints_of, reference_of
+from evenhand.speedups.reference import hints_of, own_references, reference_of
 from evenhand.speedups.resumable import refuted_claims
-from evenhand_models.observations import (
+from evenhand.speedups.sift import declared_jobs, sift
+from evenhand_models import (
     GroupSpeedup,
     ProfileHint,
     SpeedupAuditRequest,
@@ -20,6 +21,9 @@ from evenhand_models.observations import (
     SpeedupRatio,
     SpeedupReport,
 )
+
+_MOST_SEVERE = 34.0
+"""In logarithms: no larger severity can be written."""
 
 
 def audit_speedups(request: SpeedupAuditRequest) -> SpeedupReport:
@@ -38,7 +42,9 @@ def audit_speedups(request: SpeedupAuditRequest) -> SpeedupReport:
     groups: list[GroupSpeedup] = []
     hints: list[ProfileHint] = []
     own: dict[str, tuple[SpeedupRatio, ...]] = {}
-    evidence = gather(request)
+    known = declared_jobs(request)
+    kept, left_out = sift(request)
+    evidence = gather(kept, known, request.policy.noise)
     for part in evidence:
         reference = reference_of(part, request.policy)
         compared = contrasts(part, reference)
@@ -46,8 +52,12 @@ def audit_speedups(request: SpeedupAuditRequest) -> SpeedupReport:
             _of_group(part, name, reference, compared.get(name, ()), request.policy) for name in _types(part, reference)
         ]
         groups += entries
-        hints += hints_of(part, reference, entries, request.policy)
-        own.update(_of_jobs(part, reference, compared, request.policy))
+        apart = own_references(part, reference)
+        hints += hints_of(part, reference, entries, request.policy, apart)
+        own.update(_of_jobs(reference, compared, request.policy))
+        for alone in apart.values():
+            its = reference_of(alone, request.policy)
+            own.update(_of_jobs(its, contrasts(alone, its), request.policy))
     found = Found.of(groups, own)
     return SpeedupReport(
         now=request.state.now,
@@ -55,11 +65,11 @@ def audit_speedups(request: SpeedupAuditRequest) -> SpeedupReport:
         groups=tuple(groups),
         jobs=job_speedups(request.state, found, request.policy),
         undeclared=undeclared_speedups(
-            request.state, vectors_by(request.state, found, request.policy), evidence, request.policy
+            request.state, best_known(request.state, found, request.policy), evidence, request.policy
         ),
-        refuted=refuted_claims(request),
+        refuted=refuted_claims(request.observations, known, request.policy),
         hints=tuple(hints),
-        left_out=unknown_jobs(request),
+        left_out=left_out,
     )
 
 
@@ -82,21 +92,21 @@ def _of_group(
             observations=sum(cell.count for cell in cells),
             seconds=sum(cell.seconds for cell in cells),
         )
-    estimate = of_group(found, evidence)
+    estimate = of_group(found, policy.noise)
     enough = len(found) >= policy.min_jobs and _enough(found, policy)
     ratio = _ratio(name, reference, found, estimate, enough, policy)
     return GroupSpeedup(**dict(ratio), group=evidence.group, jobs=len(found), job_spread=estimate.spread)
 
 
 def _of_jobs(
-    evidence: GroupEvidence, reference: str, compared: dict[str, tuple[Contrast, ...]], policy: SpeedupPolicy
+    reference: str, compared: dict[str, tuple[Contrast, ...]], policy: SpeedupPolicy
 ) -> dict[str, tuple[SpeedupRatio, ...]]:
     """What each job's own observations say, by job; types ascending."""
     found: dict[str, list[SpeedupRatio]] = {}
     for name, of_type in compared.items():
         for contrast in of_type:
             enough = _enough([contrast], policy)
-            estimate = of_job(contrast, evidence)
+            estimate = of_job(contrast)
             found.setdefault(contrast.job, []).append(_ratio(name, reference, [contrast], estimate, enough, policy))
     return {job: tuple(ratios) for job, ratios in found.items()}
 
@@ -132,7 +142,7 @@ def _ratio(
         reference_seconds=sum(c.reference_seconds for c in found),
         enough=enough,
         flag=flag,
-        severity=0.0 if flag is SpeedupFlag.NONE else expm1(max(low, -high)),
+        severity=0.0 if flag is SpeedupFlag.NONE else expm1(min(_MOST_SEVERE, max(low, -high))),
     )
 
 

@@ -1,4 +1,4 @@
-"""What a job would do on a type that it does not mention: measured, or guessed from jobs like it."""
+"""What a job would do on a type that it does not mention: measured, or guessed from jobs like it (rule V6)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from math import exp, log, sqrt
 
 import numpy as np
 
-from evenhand.speedups.evidence import GroupEvidence
+from evenhand.speedups.evidence import GroupEvidence, Noise
 from evenhand.speedups.robust import FloatArray, IntArray, student
-from evenhand_models import ClusterState
-from evenhand_models.observations import EstimateSource, SpeedupPolicy, UndeclaredSpeedup
+from evenhand_models import ClusterState, EstimateSource, SpeedupPolicy, UndeclaredSpeedup
 
 UNSHARED = 0.5
 """A type of the job that the like job does not declare counts as differing by so much, in logarithms."""
@@ -89,7 +88,7 @@ def _measured(
     vectors: Mapping[str, Mapping[str, float]], evidence: Sequence[GroupEvidence], policy: SpeedupPolicy
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Log speedup and half width where a job was seen on a type it leaves out and on one it declares."""
-    parts: dict[tuple[str, str], list[tuple[float, float, GroupEvidence]]] = defaultdict(list)
+    parts: dict[tuple[str, str], list[tuple[float, float, Noise]]] = defaultdict(list)
     for group in evidence:
         for gang in group.gangs:
             job = next(iter(gang.values())).job
@@ -104,12 +103,12 @@ def _measured(
             unit = sum((log(x) - cell.rate) / cell.share for cell, x in known) / trust
             for name, cell in gang.items():
                 if name not in vectors[job]:
-                    parts[job, name].append((cell.rate + unit, cell.share + 1.0 / trust, group))
+                    parts[job, name].append((cell.rate + unit, cell.share + 1.0 / trust, group.noise[job]))
     found = {}
     for key, several in parts.items():
         total = sum(1.0 / share for _, share, _ in several)
-        group = several[0][2]
-        half = student(policy.confidence, group.freedom) * sqrt(group.variance / total)
+        noise = several[0][2]
+        half = student(policy.confidence, noise.freedom) * sqrt(noise.variance / total)
         found[key] = (sum(value / share for value, share, _ in several) / total, half)
     return found
 

@@ -3,25 +3,28 @@
 Told by `progress` and `requeues` of observations: what a job had to its credit before a requeue, and with
 what it began after it. Losing what was done since the last checkpoint is no breach; losing more than
 `checkpoint_s` worth of work and having kept less than `min_progress_kept` of it is. The last requeue that can
-be judged decides: who keeps its progress again has proven it.
+be judged decides: who keeps its progress again has proven it (rule V7).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from evenhand.speedups.evidence import Declared, declared_jobs
-from evenhand_models import ClusterState, Job
-from evenhand_models.observations import (
+from evenhand.speedups.in_use import vectors_in_use
+from evenhand.speedups.sift import Declared
+from evenhand_models import (
+    ClusterState,
+    Job,
     Observation,
     RefutedResume,
-    SpeedupAuditRequest,
     SpeedupPolicy,
     SpeedupReport,
 )
+
+_MOST_HOURS = 1e15
 
 
 @dataclass(frozen=True)
@@ -34,28 +37,42 @@ class _Return:
 
 
 def resumable_in_use(state: ClusterState, report: SpeedupReport) -> tuple[tuple[str, ...], ClusterState]:
-    """Ids of jobs whose claim to be resumable is refuted, ascending, and the state without those claims.
+    """Ids of jobs whose claim to be resumable is refuted, ascending, and the state in which it counts for nothing.
 
-    What such a job has done since its start, checkpoints or not, counts as lost by a stop from then on.
+    Their checkpoints are taken out: what they have done since their start counts as lost by a stop. They are
+    requeued all the same, and so can prove that they resume.
     """
     refuted = {entry.job for entry in report.refuted}
-    jobs = tuple(_without(job) if job.id in refuted else job for job in state.jobs)
-    changed = tuple(sorted(job.id for job in state.jobs if job.id in refuted and job.contract.resumable))
-    return changed, state.model_copy(update={"jobs": jobs})
+    doubted = {job.id for job in state.jobs if job.id in refuted and job.contract.resumable}
+    jobs = tuple(job.model_copy(update={"checkpointed_at": None}) if job.id in doubted else job for job in state.jobs)
+    return tuple(sorted(doubted)), state.model_copy(update={"jobs": jobs})
 
 
-def refuted_claims(request: SpeedupAuditRequest) -> tuple[RefutedResume, ...]:
+def state_in_use(state: ClusterState, report: SpeedupReport, policy: SpeedupPolicy | None = None) -> ClusterState:
+    """Return the state as the next round should see it: what was found of speedups and of claims to be resumable.
+
+    Parameters
+    ----------
+    state : the cluster now; it may be later than the one the report is about.
+    report : what was found.
+    policy : what to make of it; the report's if left out.
+    """
+    return resumable_in_use(vectors_in_use(state, report, policy), report)[1]
+
+
+def refuted_claims(
+    observations: Iterable[Observation], known: Mapping[str, Declared], policy: SpeedupPolicy
+) -> tuple[RefutedResume, ...]:
     """Find the jobs, by id; also those that have left the state."""
-    known = declared_jobs(request)
     seen: dict[str, list[Observation]] = defaultdict(list)
-    for one in request.observations:
+    for one in observations:
         if one.progress is not None and one.requeues is not None and one.job in known:
             seen[one.job].append(one)
     found = []
     for name in sorted(seen):
         if not _claims(known[name]):
             continue
-        returns = _returns(seen[name], request.policy)
+        returns = _returns(seen[name], policy)
         if returns and returns[-1].breach:
             failed = [r for r in returns if r.breach]
             found.append(
@@ -65,7 +82,7 @@ def refuted_claims(request: SpeedupAuditRequest) -> tuple[RefutedResume, ...]:
                     requeues=len(returns),
                     failed=len(failed),
                     kept=returns[-1].kept,
-                    lost_gpu_hours=sum(r.lost_gpu_hours for r in failed),
+                    lost_gpu_hours=min(_MOST_HOURS, sum(r.lost_gpu_hours for r in failed)),
                 )
             )
     return tuple(found)
@@ -73,10 +90,6 @@ def refuted_claims(request: SpeedupAuditRequest) -> tuple[RefutedResume, ...]:
 
 def _claims(job: Declared) -> bool:
     return job.contract.resumable if isinstance(job, Job) else job.resumable
-
-
-def _without(job: Job) -> Job:
-    return job.model_copy(update={"contract": job.contract.model_copy(update={"resumable": False})})
 
 
 def _returns(seen: Sequence[Observation], policy: SpeedupPolicy) -> list[_Return]:
@@ -100,5 +113,6 @@ def _judged(had: float, began: float, run: Sequence[Observation], policy: Speedu
     seconds = sum(sorted(one.seconds for one in run))
     held = sum(sorted(one.seconds * one.gpus for one in run))
     lost, kept = had - began, began / had
-    breach = kept < policy.min_progress_kept and lost / work * seconds > policy.checkpoint_s
-    return _Return(kept=kept, lost_gpu_hours=lost / work * held / 3600, breach=breach)
+    runs = lost / work if work > 0 else 0.0  # without a pace nobody can say how long it took
+    breach = kept < policy.min_progress_kept and runs * seconds > policy.checkpoint_s
+    return _Return(kept=kept, lost_gpu_hours=runs * held / 3600, breach=breach)

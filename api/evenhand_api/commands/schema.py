@@ -19,17 +19,26 @@ class Which(StrEnum):
     """What POST /v1/allocate takes."""
     PLAN = "plan"
     """What it answers."""
+    OBSERVATIONS = "observations"
+    """A file of observations for audit-speedups."""
+    SPEEDUP_REPORT = "speedup-report"
+    """What audit-speedups answers."""
     OPENAPI = "openapi"
     """The whole service."""
 
 
-ROOTS = {Which.REQUEST: "AllocateRequest", Which.PLAN: "Plan"}
+ROOTS = {
+    Which.REQUEST: "AllocateRequest",
+    Which.PLAN: "Plan",
+    Which.OBSERVATIONS: "ObservedWork",
+    Which.SPEEDUP_REPORT: "SpeedupReport",
+}
 
 
 def schema_command(
     which: Annotated[Which, typer.Argument(help="What to describe.")] = Which.REQUEST,
 ) -> None:
-    """Write the JSON Schema of a request or a plan, or the service's OpenAPI document."""
+    """Write the JSON Schema of what goes in or comes out, or the service's OpenAPI document."""
     with reported():
         if which is Which.OPENAPI:
             from evenhand_api.rest.openapi import openapi_document

@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from evenhand_api.report.text import heading, number, percent, table
-from evenhand_models import Certificate, CertificateStatus, Plan
+from evenhand_models import Certificate, CertificateStatus, Objective, Plan
 
 
 def certificate_report(plan: Plan) -> Iterator[RenderableType]:
@@ -26,14 +26,9 @@ def certificate_report(plan: Plan) -> Iterator[RenderableType]:
             f"{goal.weight:.6g}",
         )
     yield goals
-    yield Text(
-        f"objective {number(proof.objective, 3)}, bound {number(proof.bound, 3)}; "
-        f"throughput {number(proof.throughput, 2)} of {number(proof.target_throughput, 2)} in the fair target"
-        + _against("at most", proof.upper_bound)
-        + _against("equal split", proof.equal_split)
-        + _against("max-min", proof.max_min)
-    )
-    yield from _envy(proof)
+    yield Text(f"objective {number(proof.objective, 3)}, bound {number(proof.bound, 3)}")
+    yield _divisions(proof)
+    yield from _fairness(plan)
     yield Text(f"engine {plan.solver.engine_version}, state {plan.solver.state_hash[:16]}{_hash(plan)}")
     if plan.solver.stages_ms:
         stages = ", ".join(f"{name} {number(ms)}" for name, ms in plan.solver.stages_ms.items())
@@ -53,12 +48,30 @@ def _status(proof: Certificate) -> Text:
     )
 
 
-def _envy(proof: Certificate) -> Iterator[RenderableType]:
-    slack = proof.floor_slack + proof.target_envy_slack
-    yield Text(
-        f"largest envy {percent(proof.max_envy)}; in the fair target "
-        + ("no envy, and every group has at least its own slice" if slack <= 1e-6 else f"slack {number(slack, 6)}")
+def _divisions(proof: Certificate) -> RenderableType:
+    """Throughput of the plan against that of other divisions of the same GPUs: the price of fairness."""
+    listed = table("throughput", ("GPUs", "right"), ("of the target", "right"))
+    figures = (
+        ("this plan", proof.throughput),
+        ("fair target", proof.target_throughput),
+        ("equal split", proof.equal_split),
+        ("max-min", proof.max_min),
+        ("at most", proof.upper_bound),
     )
+    for name, value in figures:
+        if value is not None:
+            part = value / proof.target_throughput if proof.target_throughput > 0 else None
+            listed.add_row(Text(name), number(value, 2), percent(part))
+    return listed
+
+
+def _fairness(plan: Plan) -> Iterator[RenderableType]:
+    """What the fair target misses, and whom the plan leaves envious."""
+    proof = plan.certificate
+    promised = plan.policy.objective is Objective.ENVY_FREE
+    envy = number(proof.target_envy_slack, 6) if promised else f"not bounded by {plan.policy.objective}"
+    yield Text(f"in the fair target: floors missed by {number(proof.floor_slack, 6)}, envy {envy}, {_pareto(proof)}")
+    yield Text(f"largest envy under the plan {percent(proof.max_envy)} of the envier's slice")
     if proof.envy:
         pairs = table("envies", "whom", ("envy", "right"), ("forced by protection", "right"), ("ours", "right"))
         for pair in sorted(proof.envy, key=lambda p: (-p.envy, p.group, p.envied))[:10]:
@@ -69,8 +82,10 @@ def _envy(proof: Certificate) -> Iterator[RenderableType]:
             yield Text(f"and {len(proof.envy) - 10:,} more pairs", style="dim")
 
 
-def _against(name: str, value: float | None) -> str:
-    return "" if value is None else f", {name} {number(value, 2)}"
+def _pareto(proof: Certificate) -> str:
+    if proof.pareto_gap is None:
+        return "Pareto gap not computed"
+    return f"at most {percent(proof.pareto_gap)} more with no group worse off"
 
 
 def _hash(plan: Plan) -> str:

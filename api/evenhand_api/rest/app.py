@@ -18,7 +18,8 @@ from evenhand_api.rest.bodies import read_body
 from evenhand_api.rest.docs import CONTENT_SECURITY_POLICY, docs_page
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.problems import KINDS_OF_STATUSES, Answer, Kind, Refusal, problem
-from evenhand_api.rest.rounds import TINY, answer_allocate
+from evenhand_api.rest.rounds import TINY, answer_allocate, answer_fairness
+from evenhand_api.rest.speedups import answer_audit_speedups
 from evenhand_api.rest.workers import Work, Workers
 from evenhand_api.settings import Settings
 
@@ -74,6 +75,16 @@ def _add_routes(app: Service, settings: Settings, workers: Workers) -> None:
     async def allocate(request: Request) -> Response:
         body = await read_body(request, settings.max_body_bytes)
         return _response(await workers.answer(body))
+
+    @app.post("/v1/audit/speedups", include_in_schema=False)
+    async def audit_speedups(request: Request) -> Response:
+        body = await read_body(request, settings.max_body_bytes)
+        return _response(await workers.answer(body, answer_audit_speedups))
+
+    @app.post("/v1/fairness", include_in_schema=False)
+    async def fairness(request: Request) -> Response:
+        body = await read_body(request, settings.max_body_bytes)
+        return _response(await workers.answer(body, answer_fairness))
 
     @app.get("/healthz", include_in_schema=False)
     async def healthz() -> Response:

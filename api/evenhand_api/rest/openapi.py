@@ -8,6 +8,7 @@ from typing import Any, cast
 from evenhand_api import __version__
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
 from evenhand_api.rest.rounds import TINY
+from evenhand_api.rest.speedups import EXAMPLE
 from evenhand_models import json_schema
 
 Node = dict[str, Any]
@@ -97,6 +98,8 @@ def openapi_document() -> Node:
         },
         "paths": {
             "/v1/allocate": {"post": _allocate()},
+            "/v1/audit/speedups": {"post": _audit_speedups()},
+            "/v1/fairness": {"post": _fairness()},
             "/healthz": {"get": _healthz()},
             "/readyz": {"get": _readyz()},
         },
@@ -113,6 +116,29 @@ def openapi_document() -> Node:
 
 
 def _allocate() -> Node:
+    return _question(
+        "allocate",
+        "Decide one round",
+        "Takes the state of the cluster and, if wanted, a policy; answers with the plan: what "
+        "starts, goes on, moves, stops and waits, why, and what is proven about it. Nothing is kept: the "
+        "same request gets the same plan (its solver timings aside).",
+        _reply("The plan.", "Plan"),
+    )
+
+
+def _fairness() -> Node:
+    return _question(
+        "fairness",
+        "Hold all objectives against each other",
+        "Takes what allocate takes; answers with the fractional division of the GPUs by every objective at the "
+        "same entitlements: throughput, sharing incentive, envy, Pareto gap and idle GPUs. Decides nothing; the "
+        "policy's own objective does not matter.",
+        _reply("All objectives side by side.", "ObjectiveComparison"),
+    )
+
+
+def _question(name: str, summary: str, description: str, reply: Node) -> Node:
+    """Describe an operation that takes a state and a policy."""
     kinds = [
         Kind.MALFORMED,
         Kind.TOO_LARGE,
@@ -122,12 +148,9 @@ def _allocate() -> Node:
         Kind.OVER_CAPACITY,
     ]
     return {
-        "operationId": "allocate",
-        "summary": "Decide one round",
-        "description": "Takes the state of the cluster and, if wanted, a policy; answers with the plan: what "
-        "starts, goes on, moves, stops and waits, why, and what is proven about it. Nothing is kept: the "
-        "same request gets the same plan (its solver timings aside). "
-        "The body may come with Content-Encoding gzip.",
+        "operationId": name,
+        "summary": summary,
+        "description": f"{description} The body may come with Content-Encoding gzip.",
         "requestBody": {
             "required": True,
             "description": "The state, and the policy to decide by.",
@@ -138,7 +161,37 @@ def _allocate() -> Node:
                 }
             },
         },
-        "responses": {"200": _reply("The plan.", "Plan")} | _problems(kinds),
+        "responses": {"200": reply} | _problems(kinds),
+    }
+
+
+def _audit_speedups() -> Node:
+    kinds = [
+        Kind.MALFORMED,
+        Kind.TOO_LARGE,
+        Kind.UNSUPPORTED,
+        Kind.INVALID,
+        Kind.INTERNAL,
+        Kind.OVER_CAPACITY,
+    ]
+    return {
+        "operationId": "audit_speedups",
+        "summary": "Hold declared speedups against observed ones",
+        "description": "Takes the state and what was observed of its jobs; answers who declares too much or too "
+        "little and by how much, what that gains under each objective, which speedups the next rounds should go by, "
+        "estimates for types that jobs leave out, and jobs declared resumable that came back without their progress. "
+        "Nothing is kept. The body may come with Content-Encoding gzip.",
+        "requestBody": {
+            "required": True,
+            "description": "The state, what was observed, and how to judge.",
+            "content": {
+                "application/json": {
+                    "schema": {"$ref": "#/components/schemas/SpeedupAuditRequest"},
+                    "examples": {"declares_six_does_two": {"value": json.loads(EXAMPLE)}},
+                }
+            },
+        },
+        "responses": {"200": _reply("What was found.", "SpeedupReport")} | _problems(kinds),
     }
 
 

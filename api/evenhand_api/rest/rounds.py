@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from evenhand_api.rest.problems import Answer, Kind, kind_of, problem
-from evenhand_models import FieldError, InvalidInput, parse_request
+from evenhand_models import AllocateRequest, FieldError, InvalidInput, parse_request
 from evenhand_models.parse import read_json
 
 log = logging.getLogger(__name__)
@@ -38,15 +38,32 @@ def answer_allocate(body: bytes, max_time_limit_s: float) -> Answer:
     try:
         from evenhand import allocate  # only in a worker: the serving process never loads a solver
 
-        request = parse_request(body)
-        limit_s = request.effective_policy.time_limit_s
-        if limit_s > max_time_limit_s:
-            message = f"time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."
-            raise InvalidInput([FieldError("/policy/time_limit_s", message)])
+        request = _within_limit(parse_request(body), max_time_limit_s)
         plan = allocate(request.state, request.policy)
         return Answer(200, "application/json", plan.to_json_bytes())
     except Exception as error:  # noqa: BLE001 - whatever it is, it becomes one answer and one line in the log
         return answer_error(error, body)
+
+
+def answer_fairness(body: bytes, max_time_limit_s: float) -> Answer:
+    """Answer POST /v1/fairness: the same body, every objective side by side."""
+    try:
+        from evenhand import compare_objectives
+
+        request = _within_limit(parse_request(body), max_time_limit_s)
+        found = compare_objectives(request.state, request.policy)
+        return Answer(200, "application/json", found.model_dump_json().encode())
+    except Exception as error:  # noqa: BLE001 - as above
+        return answer_error(error, body)
+
+
+def _within_limit(request: AllocateRequest, max_time_limit_s: float) -> AllocateRequest:
+    """Refuse a policy that asks for more time than the service gives."""
+    limit_s = request.effective_policy.time_limit_s
+    if limit_s > max_time_limit_s:
+        message = f"time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."
+        raise InvalidInput([FieldError("/policy/time_limit_s", message)])
+    return request
 
 
 def answer_error(error: Exception, body: bytes) -> Answer:

@@ -56,7 +56,10 @@ class Workers:
         return None if any(slot.ready for slot in self._slots) else self._complaint
 
     def start(self) -> None:
-        """Start all processes; each becomes free once it has solved its first round."""
+        """Start all processes, after a close too; each becomes free once it has solved its first round."""
+        if self._closed:
+            self._threads = ThreadPoolExecutor(self._settings.max_concurrent + 1, thread_name_prefix="evenhand-pipe")
+            self._free, self._closed, self._in_house = asyncio.Queue(), False, 0
         for _ in range(self._settings.max_concurrent):
             self._add_slot()
 
@@ -67,10 +70,19 @@ class Workers:
             task.cancel()
         for slot in list(self._slots):
             await asyncio.to_thread(slot.end)
+        self._slots.clear()
+        self._tasks.clear()
         self._threads.shutdown(wait=False)
 
-    async def answer(self, body: bytes) -> Answer:
+    async def answer(self, body: bytes, work: Work | None = None) -> Answer:
         """Solve a request in the next free process.
+
+        Parameters
+        ----------
+        body : bytes
+            The request's body.
+        work : callable, optional
+            What to do with it, a module's top-level function; left out: what the processes do by default.
 
         Raises
         ------
@@ -87,13 +99,13 @@ class Workers:
             )
         self._in_house += 1
         # Shielded: if the client leaves, the slot must still be read out before its next request.
-        return await asyncio.shield(asyncio.ensure_future(self._answer(body)))
+        return await asyncio.shield(asyncio.ensure_future(self._answer(body, work or self._work)))
 
-    async def _answer(self, body: bytes) -> Answer:
+    async def _answer(self, body: bytes, work: Work) -> Answer:
         try:
             slot = await self._free.get()
             began = time.monotonic()
-            answer = await self._ask(slot, body, self._settings.give_up_after_s)
+            answer = await self._ask(slot, body, work, self._settings.give_up_after_s)
             if answer is None:
                 log.error("a process died or overran with a request of %d bytes; it is replaced", len(body))
                 self._drop(slot)
@@ -104,8 +116,8 @@ class Workers:
         finally:
             self._in_house -= 1
 
-    async def _ask(self, slot: _Slot, body: bytes, within_s: float) -> Answer | None:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, slot.ask, body, within_s)
+    async def _ask(self, slot: _Slot, body: bytes, work: Work, within_s: float) -> Answer | None:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, slot.ask, body, work, within_s)
 
     def _drop(self, slot: _Slot) -> None:
         slot.end()
@@ -114,7 +126,7 @@ class Workers:
             self._add_slot()
 
     def _add_slot(self) -> None:
-        slot = _Slot(self._work, self._settings)
+        slot = _Slot(self._settings)
         self._slots.add(slot)
         task = asyncio.ensure_future(self._warm(slot))
         self._tasks.add(task)
@@ -122,7 +134,7 @@ class Workers:
 
     async def _warm(self, slot: _Slot) -> None:
         """Let a new process import the solver and solve its first round, then hand it out."""
-        answer = await self._ask(slot, self._first, FIRST_ROUND_S)
+        answer = await self._ask(slot, self._first, self._work, FIRST_ROUND_S)
         if answer is not None and answer.status == 200:
             slot.ready = True
         else:
@@ -139,19 +151,20 @@ class Workers:
 class _Slot:
     """One process and the pipe to it."""
 
-    def __init__(self, work: Work, settings: Settings) -> None:
+    def __init__(self, settings: Settings) -> None:
         context = multiprocessing.get_context("spawn")
         self.ready = False
         self._pipe, far_end = context.Pipe()
         self._process = context.Process(
-            target=_live, args=(far_end, work, settings.max_time_limit_s), name="evenhand-round", daemon=True
+            target=_live, args=(far_end, settings.max_time_limit_s), name="evenhand-round", daemon=True
         )
         self._process.start()
         far_end.close()  # the process holds the only other end: if it dies, reading ends
 
-    def ask(self, body: bytes, within_s: float) -> Answer | None:
-        """Send a body and wait for the answer; None if the process died or took too long. Blocks."""
+    def ask(self, body: bytes, work: Work, within_s: float) -> Answer | None:
+        """Send a body and what to do with it, and wait for the answer; None if the process died or took too long. Blocks."""
         try:
+            self._pipe.send(work)
             self._pipe.send_bytes(body)
             if self._pipe.poll(within_s):
                 answer: Answer = self._pipe.recv()
@@ -166,12 +179,13 @@ class _Slot:
         self._process.join(5)  # whoever still reads the pipe now finds its end; it closes with the slot
 
 
-def _live(pipe: Connection, work: Work, max_time_limit_s: float) -> None:
+def _live(pipe: Connection, max_time_limit_s: float) -> None:
     """Answer one request after the other until the pipe ends: the life of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the service's to hear
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     while True:
         try:
+            work: Work = pipe.recv()
             body = pipe.recv_bytes()
             pipe.send(work(body, max_time_limit_s))
         except (EOFError, OSError):

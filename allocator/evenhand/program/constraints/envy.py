@@ -34,7 +34,7 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
                 lambda g=gl: f"excess[{s.tree.ids[g]}]",  # type: ignore[misc]
             )  # fmt: skip
         ratio = float(target.entitled[other] / target.entitled[i])
-        constant, slope = float(target.pi[i] * target.cap[i]), target.values.lever[i]
+        constant, slope = float(target.values.base[i]), target.values.lever[i]
         unit = 1000 * FINE
         right = (constant - float(biggest[gi])) * ratio * unit
         terms: dict[int, float] = {columns[other]: 1.0}

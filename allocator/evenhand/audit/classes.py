@@ -1,0 +1,193 @@
+"""T1: job classes of a leaf, the best split of a bundle among them, and the prices that go with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from evenhand.audit.jobs import MILLI, JobReading
+from evenhand.audit.numbers import slack
+from evenhand.audit.transport import flow_of, most_throughput
+
+GRIDS = (16, 8, 4, 2, 1, 0)
+"""Steps to which speeds are rounded, finest first (T1)."""
+MOST_CLASSES = 6
+"""Classes a leaf may have (T1)."""
+FINE = 10**12
+"""Speeds are compared in whole parts of this, so that paths compare exactly."""
+EVEN = 1e-9
+"""GPUs, relative to a cap of at least one, and prices that count as equal (T3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobClass:
+    """Jobs of a leaf that take to GPU types alike.
+
+    Attributes
+    ----------
+    gpus : int
+        `cap_ik`: GPUs they can hold.
+    speed : mapping of str to float
+        `W_ikt`: throughput of one GPU, by the types it can use.
+    """
+
+    gpus: int
+    speed: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A bundle split among classes such that it brings most.
+
+    Attributes
+    ----------
+    held : tuple of mapping of str to float
+        GPUs of each class by type.
+    spare : tuple of float
+        GPUs that each class could hold besides.
+    left : mapping of str to float
+        GPUs of each type that nobody holds.
+    """
+
+    held: tuple[Mapping[str, float], ...]
+    spare: tuple[float, ...]
+    left: Mapping[str, float]
+
+
+def classes_of(members: Iterable[JobReading]) -> tuple[JobClass, ...]:
+    """Sort a leaf's jobs into classes: the finest grid that makes few enough, else one class (T1)."""
+    jobs = list(members)
+    for grid in GRIDS:
+        found: dict[tuple[tuple[str, int], ...], list[JobReading]] = {}
+        for job in jobs:
+            found.setdefault(_look(job, grid), []).append(job)
+        if len(found) <= MOST_CLASSES:
+            return tuple(_class(found[look]) for look in sorted(found))
+    return (_class(jobs),)
+
+
+def _look(job: JobReading, grid: int) -> tuple[tuple[str, int], ...]:
+    """Return what jobs of one class agree in: usable types, and speed there for the best, rounded, halves up."""
+    best = job.top_rate
+    return tuple(sorted((kind, (2 * grid * rate + best) // (2 * best)) for kind, rate in job.rates.items() if rate))
+
+
+def _class(jobs: Sequence[JobReading]) -> JobClass:
+    """Sum up jobs of one class."""
+    gpus = sum(job.job.gpus for job in jobs)
+    total: Counter[str] = Counter()
+    for job in jobs:
+        for kind, rate in job.rates.items():
+            total[kind] += job.job.gpus * rate
+    return JobClass(gpus, {kind: summed / (gpus * MILLI) for kind, summed in sorted(total.items()) if summed})
+
+
+def best_split(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> Split:
+    """Split a bundle among classes such that it brings most (T1)."""
+    kinds = [kind for kind, gpus in bundle.items() if gpus > 0]
+    if len(classes) == 1:
+        held = [_by_one(classes[0], bundle, kinds)]
+    else:
+        rates = [tuple(round(FINE * one.speed.get(kind, 0.0)) for kind in kinds) for one in classes]
+        flows = flow_of(rates, [one.gpus for one in classes], [bundle[kind] for kind in kinds])
+        held = [
+            {kind: gpus for kind, gpus in zip(kinds, flow, strict=False) if gpus > 0 and kind in one.speed}
+            for one, flow in zip(classes, flows, strict=True)
+        ]
+    spare = tuple(one.gpus - sum(mine.values()) for one, mine in zip(classes, held, strict=True))
+    left = {kind: gpus - sum(mine.get(kind, 0.0) for mine in held) for kind, gpus in bundle.items()}
+    return Split(tuple(held), spare, left)
+
+
+def _by_one(one: JobClass, bundle: Mapping[str, float], kinds: Iterable[str]) -> dict[str, float]:
+    """Serve a class alone: best types first."""
+    room, held = float(one.gpus), {}
+    for kind in sorted((kind for kind in kinds if kind in one.speed), key=lambda kind: (-one.speed[kind], kind)):
+        held[kind] = min(room, bundle[kind])
+        room -= held[kind]
+    return held
+
+
+def most_held(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> float:
+    """Return how many GPUs of a bundle classes can hold, each on types it can use."""
+    kinds = [kind for kind, gpus in bundle.items() if gpus > 0]
+    alike: Counter[tuple[int, ...]] = Counter()
+    for one in classes:
+        alike[tuple(int(kind in one.speed) for kind in kinds)] += one.gpus
+    return most_throughput(alike, [bundle[kind] for kind in kinds]) if kinds else 0.0
+
+
+def brought(classes: Sequence[JobClass], split: Split) -> float:
+    """Return what a split brings."""
+    return sum(
+        one.speed[kind] * gpus for one, held in zip(classes, split.held, strict=True) for kind, gpus in held.items()
+    )
+
+
+def cap_prices(classes: Sequence[JobClass], split: Split) -> tuple[float, ...]:
+    """Return `pi`: 0 for classes of which more would bring nothing, and with this the greatest (T3)."""
+    tiny = EVEN * max(1.0, sum(one.gpus for one in classes))
+    least = _of_classes(classes, _type_prices(classes, split, tiny, dear=True))
+    nothing = [price <= EVEN for price in least]
+    start: dict[str, float] = {}
+    for one, free in zip(classes, nothing, strict=True):
+        for kind, speed in one.speed.items() if free else ():
+            start[kind] = max(start.get(kind, 0.0), speed)
+    return _of_classes(classes, _type_prices(classes, split, tiny, dear=False, start=start))
+
+
+def gain_of_more(classes: Sequence[JobClass], split: Split) -> dict[str, float]:
+    """Return what a sliver more of each type would bring at least: the least prices of types."""
+    sliver = slack(sum(one.gpus for one in classes))
+    pi = _of_classes(classes, _type_prices(classes, split, sliver, dear=False))
+    return slope_of(classes, pi)
+
+
+def slope_of(classes: Sequence[JobClass], pi: Sequence[float]) -> dict[str, float]:
+    """Return `q`: the most that a GPU of each type is worth above the price of a cap (T3)."""
+    slope: dict[str, float] = {}
+    for one, price in zip(classes, pi, strict=True):
+        for kind, speed in one.speed.items():
+            slope[kind] = max(slope.get(kind, 0.0), speed - price)
+    return slope
+
+
+def _of_classes(classes: Sequence[JobClass], price: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the least prices of classes that go with prices of types."""
+    return tuple(max(0.0, *(speed - price.get(kind, 0.0) for kind, speed in one.speed.items()), 0.0) for one in classes)
+
+
+def _type_prices(
+    classes: Sequence[JobClass], split: Split, tiny: float, *, dear: bool, start: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """Return the greatest or the least prices of types under which nobody would rather hold another type.
+
+    Who holds a type pays what moving to any other is worth less; what is left, and to hold nothing, costs nothing.
+
+    Parameters
+    ----------
+    tiny : float
+        GPUs that count as none.
+    """
+    kinds = sorted({kind for one in classes for kind in one.speed})
+    places: list[str | None] = [*kinds, None]
+    free = {kind for kind, gpus in split.left.items() if gpus > tiny} | {None}
+    loss: dict[tuple[str | None, str | None], float] = {}
+    for one, held, spare in zip(classes, split.held, split.spare, strict=True):
+        for here in [*(kind for kind, gpus in held.items() if gpus > tiny), *([None] if spare > tiny else [])]:
+            now = 0.0 if here is None else one.speed[here]
+            for there in places:
+                if there != here:
+                    then = 0.0 if there is None else one.speed.get(there, 0.0)
+                    loss[here, there] = min(loss.get((here, there), inf), now - then)
+    price: dict[str | None, float] = {place: 0.0 if place in free or not dear else inf for place in places}
+    price.update(start or {})
+    for _ in kinds:
+        for (here, there), lost in loss.items():
+            if dear:
+                price[here] = min(price[here], price[there] + lost)
+            else:
+                price[there] = max(price[there], price[here] - lost)
+    return {kind: price[kind] for kind in kinds}

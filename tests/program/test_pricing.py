@@ -1,0 +1,73 @@
+"""A block's best plan under prices is the best of all its plans."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+
+from evenhand.program.blocks import Blocks
+from evenhand.program.pricing import best_plans
+
+
+def random_blocks(rng: Random) -> tuple[Blocks, np.ndarray, np.ndarray]:
+    """Two to three groups with a few units of one to three jobs and one to three ways each, prices of both signs."""
+    unit_block, most, least, way_unit, gain, needs = [], [], [], [], [], []
+    groups = rng.randint(2, 3)
+    for b in range(groups):
+        needs.append(rng.choice([0, 3, 7, 12]))
+        for _ in range(rng.randint(1, 3)):
+            unit = len(most)
+            unit_block.append(b)
+            pinned = rng.random() < 0.15
+            most.append(1 if pinned else rng.randint(1, 3))
+            least.append(1 if pinned else 0)
+            for _ in range(rng.randint(1, 3)):
+                way_unit.append(unit)
+                gain.append(min(rng.randint(0, 8), needs[-1]))
+    ways = len(way_unit)
+    none = np.zeros(ways + groups, dtype=bool)
+    blocks = Blocks(
+        group=np.arange(groups), need=np.array(needs), short_cost=np.full(groups, 5),
+        short_column=np.where(np.array(needs) > 0, ways + np.arange(groups), -1), unit_block=np.array(unit_block),
+        most=np.array(most), least=np.array(least), way_unit=np.array(way_unit), column=np.arange(ways),
+        gain=np.array(gain), shared_column=none, shared_row=np.zeros(0, dtype=bool),
+    )  # fmt: skip
+    price = np.array([round(rng.uniform(-9, 4), 2) for _ in range(ways)])
+    return blocks, price, np.array([rng.choice([0.5, 1.0, 3.0]) for _ in range(groups)])
+
+
+def every_plan(blocks: Blocks, block: int) -> list[tuple[int, ...]]:
+    """All counts of the block's ways that its units allow."""
+    first, end = blocks.span(block)
+    found = []
+    for counts in product(*(range(int(blocks.most[blocks.way_unit[w]]) + 1) for w in range(first, end))):
+        goes = np.zeros(len(blocks.most), dtype=np.int64)
+        np.add.at(goes, blocks.way_unit[first:end], counts)
+        own = blocks.unit_block == block
+        if (goes[own] <= blocks.most[own]).all() and (goes[own] >= blocks.least[own]).all():
+            found.append(counts)
+    return found
+
+
+def worth(blocks: Blocks, block: int, counts: np.ndarray, price: np.ndarray, short: float) -> float:
+    first, end = blocks.span(block)
+    missing = max(0, int(blocks.need[block]) - int((counts * blocks.gain[first:end]).sum()))
+    return float((counts * price[first:end]).sum()) - short * missing
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_plan_of_a_block_is_worth_more_and_the_one_found_is_worth_what_it_says(seed: int) -> None:
+    blocks, price, short = random_blocks(Random(seed))
+    for plan in best_plans(blocks, price, short):
+        first, end = blocks.span(plan.block)
+        cost = float(short[plan.block])
+        best = max(worth(blocks, plan.block, np.array(c), price, cost) for c in every_plan(blocks, plan.block))
+        counts = np.zeros(end - first, dtype=np.int64)
+        counts[plan.columns - first] = plan.counts
+        assert tuple(counts) in every_plan(blocks, plan.block)
+        assert plan.value == pytest.approx(best)
+        assert worth(blocks, plan.block, counts, price, cost) == pytest.approx(best)
+        assert plan.short == max(0, int(blocks.need[plan.block]) - int((counts * blocks.gain[first:end]).sum()))
