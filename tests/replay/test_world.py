@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evenhand.replay import JobEnd, NonResumable, Scheduler, StayEnd, replay
+from evenhand.replay import JobEnd, NonResumable, ReplayResult, Scheduler, StayEnd, WorldRules, replay
 from evenhand.replay.errors import BrokenRule
 from evenhand.replay.schedulers.decider import Happened
 from evenhand.replay.world import World
@@ -64,8 +64,6 @@ def test_a_job_that_cannot_resume_starts_over_or_is_gone() -> None:
     again = replay(what, cluster(), scheduler=Stops(2_000))
     assert ends(again)["a"] == 2_001 + 5_000
     assert of(again, "lost_gpu_s", "a") == 4_000
-    from evenhand.replay import WorldRules
-
     gone = replay(what, cluster(), scheduler=Stops(2_000), rules=WorldRules(non_resumable=NonResumable.GONE))
     assert of(gone, "end", "a") == JobEnd.GONE
     assert ends(gone)["a"] == 2_000
@@ -156,7 +154,17 @@ def test_a_decider_that_hands_out_what_is_not_there_is_stopped() -> None:
 
 @pytest.mark.parametrize("who", list(Scheduler))
 def test_gpu_time_is_accounted_for_to_the_second_and_no_node_is_ever_overfull(who: Scheduler) -> None:
-    result = run(random_trace(7), cluster(groups={"A": 2, "B": 1, "C": 1}), who)
+    accounted_for(run(random_trace(7), cluster(groups={"A": 2, "B": 1, "C": 1}), who))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("who", list(Scheduler))
+def test_many_random_days_are_accounted_for(who: Scheduler, seed: int) -> None:
+    accounted_for(run(random_trace(seed, jobs=300, hours=24), cluster(groups={"A": 2, "B": 1, "C": 1}), who))
+
+
+def accounted_for(result: ReplayResult) -> None:
     stays, jobs = result.stays, result.jobs
     length = stays.end_s - stays.start_s
     assert (length >= 0).all()

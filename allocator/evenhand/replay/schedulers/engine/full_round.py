@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from evenhand.deadline import Deadline
 from evenhand.entitlement import entitle
+from evenhand.errors import PlacementError, SolverError
 from evenhand.fairness.target import fair_target
 from evenhand.greedy import greedy, top_up
 from evenhand.outcome import Outcome
@@ -123,9 +124,12 @@ def full_round(state: ClusterState, policy: Policy) -> tuple[Snapshot, Outcome, 
     target = fair_target(snapshot, entitled)
     index = build_index(snapshot, owed)
     first = greedy(snapshot, entitled, index)
-    program, counted = formulate(snapshot, entitled, target, owed, index)
-    solved = solve(program, counted, first, deadline, 0.0)
-    outcome = solved.outcome
-    if not solved.optimal:
-        outcome = top_up(snapshot, entitled, index, restore(snapshot, outcome))
+    try:
+        program, counted = formulate(snapshot, entitled, target, owed, index)
+        solved = solve(program, counted, first, deadline, 0.0)
+        outcome = solved.outcome
+        if not solved.optimal:
+            outcome = top_up(snapshot, entitled, index, restore(snapshot, outcome))
+    except (PlacementError, SolverError, OverflowError):  # as in `allocate`: the greedy plan keeps every rule
+        outcome = first
     return snapshot, outcome, owed
