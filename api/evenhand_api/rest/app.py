@@ -186,9 +186,10 @@ def _add_error_handlers(app: Service) -> None:
 
 
 def _methods_at(request: Request) -> list[str]:
-    """List the methods a path has: each of its routes knows only its own."""
-    routes = (route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE)
-    return sorted({method for route in routes for method in getattr(route, "methods", None) or ()})
+    """List the methods a path has: each of its routes knows only its own; a path by its name goes before a pattern."""
+    found = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    exact = [route for route in found if getattr(route, "path", "") == request.url.path]
+    return sorted({method for route in exact or found for method in getattr(route, "methods", None) or ()})
 
 
 def _response(answer: Answer) -> Response:

@@ -41,8 +41,9 @@ def docs_page(document: dict[str, Any]) -> str:
         '<p>For programs: <a href="/openapi.json">openapi.json</a>.</p><h2>Operations</h2>',
         *(
             _operation(method, path, operation)
-            for path, methods in document["paths"].items()
-            for method, operation in methods.items()
+            for path, item in document["paths"].items()
+            for method, operation in item.items()
+            if method != "parameters"
         ),
         "<h2>Problems</h2><p>Every error is <code>application/problem+json</code> (RFC 9457); its "
         "<code>type</code> leads here.</p>",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -29,7 +30,7 @@ def add_access(paths: Node, problems: Callable[[list[Kind]], Node]) -> None:
     paths : the document's paths; operations are changed in place.
     problems : writes kinds of problems as responses.
     """
-    rules = {(method.lower(), path.replace(":path", "")): rule for (method, path), rule in RULES.items()}
+    rules = {(method.lower(), re.sub(r":\w+}", "}", path)): rule for (method, path), rule in RULES.items()}
     for path, item in paths.items():
         for method, operation in item.items():
             rule = rules.get((method, path))
