@@ -53,9 +53,9 @@ class Budget:
         granted = 1e6 if self._free else self._granted
         return cp_sat.Effort(granted, self.wall_s, self._seed, self._workers)
 
-    def piece(self, share: float) -> cp_sat.Effort:
-        """A share of the whole budget, as far as it is left."""
-        granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, self._granted)
+    def piece(self, share: float, most_s: float = 1e6) -> cp_sat.Effort:
+        """A share of the whole budget, at most so many deterministic seconds, as far as it is left."""
+        granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, most_s, self._granted)
         wall = min(self.wall_s, 4 * share * self._deadline.limit_s) if self._free else self.wall_s
         return cp_sat.Effort(granted, wall, self._seed, self._workers)
 

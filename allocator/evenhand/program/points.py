@@ -26,7 +26,10 @@ FloatArray = npt.NDArray[np.float64]
 DIVE_SHARE = 0.25
 COMPLETION_SHARE = 0.05
 BETWEEN_SHARE = 0.3
+BETWEEN_S = 0.3
 KERNEL_SHARE = 0.15
+KERNEL_S = 0.15
+"""Deterministic seconds at most: beyond, small neighbourhoods bring more."""
 NEIGHBOURHOOD_S = 0.03
 NEIGHBOURHOOD_COLUMN_S = 5e-6
 """Deterministic seconds that a neighbourhood may take: fixed part, and per column of what is left of the program."""
@@ -134,7 +137,7 @@ class Points:
         """Decide between the plans of the mix, then among the moves that cost least against the LP."""
         part = between_plans(self._program, self._arrays, mix)
         hint = {k: int(mix.main[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
-        y, _ = self._decide(part, self._budget.piece(BETWEEN_SHARE), hint)
+        y, _ = self._decide(part, self._budget.piece(BETWEEN_SHARE, BETWEEN_S), hint)
         if y is not None and self._arrays.objective(y) > self._arrays.objective(x):
             x = y
         cost = np.abs(self._relaxed.reduced_cost[self._moves])
@@ -143,7 +146,7 @@ class Points:
         if self._arrays.objective(x) / SCALE >= mix.bound - CLOSE or self._budget.exhausted:
             return x
         part = restricted(self._arrays, x, _all_but(held, len(x)))
-        return self._better(part, self._budget.piece(KERNEL_SHARE), x)[0]
+        return self._better(part, self._budget.piece(KERNEL_SHARE, KERNEL_S), x)[0]
 
     def around(self, x: IntArray, bound: float, leave: float) -> Iterator[IntArray]:
         """Better and better points around one, a few groups at a time, while it pays.

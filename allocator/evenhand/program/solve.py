@@ -31,6 +31,9 @@ FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
 WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
+SURE_MOVES = 1_000
+HOPEFUL = 0.1
+"""Between the two, only where bound and best point are this near, as a share of target throughput."""
 MANY_GROUPS = 64
 """With more groups, neighbourhoods are searched before the whole program is tried."""
 PROOF_TOLERANCE = 1e-5
@@ -128,11 +131,13 @@ class _Search:
             self._offer(x)
             if moves > WHOLE_MOVES and not self._pairs and self._budget.has_more_than(0.0) and self._meets_envy():
                 return True
-        if moves > WHOLE_MOVES:
+        for leave in (0.6, 0.3, 0.0):
+            if self._hopeful(moves):
+                return self._prove(arrays, points, x)
             if points is not None and x is not None:
-                self._offer(self._around(points, x, 1, 0.0))
-            return False
-        return self._prove(arrays, points, x)
+                x = self._around(points, x, 1, leave)
+                self._offer(x)
+        return False
 
     def _relaxed(self, arrays: Arrays) -> Relaxed | None:
         """The LP relaxation, from where the last one ended, in this round or the one before."""
@@ -168,6 +173,13 @@ class _Search:
                 for better in points.around(x, self._bound, leave):
                     x = better
         return x
+
+    def _hopeful(self, moves: int) -> bool:
+        """Whether the whole program is worth a try."""
+        if moves <= SURE_MOVES or self._bound is None:
+            return moves <= WHOLE_MOVES
+        near = HOPEFUL * (1.0 + self._program.target.throughput)
+        return moves <= WHOLE_MOVES and self._bound - self._value <= near
 
     def _meets_envy(self) -> bool:
         """Whether the best outcome so far leaves somebody envious: its rows then come in before more is searched."""
