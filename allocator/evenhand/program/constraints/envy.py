@@ -5,9 +5,11 @@ excess_l (e_i/e_l) >= L_i((e_i/e_l) X_l) - thr_i - big_i, everything in thousand
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from evenhand.goals import largest_gangs
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
-from evenhand.program.variables import Program
+from evenhand.program.variables import MoveColumn, Program
 from evenhand.solvers.linear_model import FREE
 
 FINE = 1000
@@ -26,6 +28,14 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
     """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
     s, model, target = program.snapshot, program.model, program.target
     biggest = largest_gangs(s)
+    moves: dict[int, list[MoveColumn]] = defaultdict(list)
+    for m in program.columns.moves:
+        if s.budgeted[m.unit.job]:
+            moves[int(s.group[m.unit.job])].append(m)
+    fixed: dict[int, list[int]] = defaultdict(list)
+    for j in program.fixed:
+        if s.budgeted[j]:
+            fixed[int(s.group[j])].append(j)
     for i, other in pairs:
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
@@ -38,25 +48,18 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
         unit = 1000 * FINE
         right = (constant - float(biggest[gi])) * ratio * unit
         terms: dict[int, float] = {columns[other]: 1.0}
-        for m in program.columns.moves:
-            if not s.budgeted[m.unit.job]:
-                continue
-            g = int(s.group[m.unit.job])
-            if g == gl:
-                terms[m.column] = terms.get(m.column, 0.0) - slope[m.gpu_type] * m.gpus * unit
-            elif g == gi:
-                speed = int(s.speed_milli[m.unit.job, m.gpu_type]) / 1000.0
-                terms[m.column] = terms.get(m.column, 0.0) + speed * m.gpus * ratio * unit
+        for m in moves[gl]:
+            terms[m.column] = terms.get(m.column, 0.0) - slope[m.gpu_type] * m.gpus * unit
+        for m in moves[gi]:
+            speed = int(s.speed_milli[m.unit.job, m.gpu_type]) / 1000.0
+            terms[m.column] = terms.get(m.column, 0.0) + speed * m.gpus * ratio * unit
         for unit_, t, column in program.columns.reserved:
             if int(s.group[unit_.job]) == gi:
                 terms[column] = int(s.speed_milli[unit_.job, t]) / 1000.0 * int(s.size[unit_.job]) * ratio * unit
-        for j in program.fixed:
-            if not s.budgeted[j]:
-                continue
-            if int(s.group[j]) == gl:
-                right += slope[int(s.held_type[j])] * int(s.held[j]) * unit
-            elif int(s.group[j]) == gi:
-                right -= s.held_speed_milli(j) / 1000.0 * int(s.held[j]) * ratio * unit
+        for j in fixed[gl]:
+            right += slope[int(s.held_type[j])] * int(s.held[j]) * unit
+        for j in fixed[gi]:
+            right -= s.held_speed_milli(j) / 1000.0 * int(s.held[j]) * ratio * unit
         model.row(
             list(terms), [round(v) for v in terms.values()], round(right), FREE,
             lambda a=gi, b=gl: f"E1[{s.tree.ids[a]} envies {s.tree.ids[b]}]",  # type: ignore[misc]
