@@ -31,7 +31,7 @@ prove: $(VENV)/.stamp ## the heavy tests: random sweeps at the sizes the documen
 	$(BIN)/python -m pytest -m "heavy$(if $(PG),, and not postgres)" $(T)
 
 bench: $(VENV)/.stamp ## rounds by size and contention, with tables (an hour; see docs/performance.md)
-	$(BIN)/python benchmarks/rounds/figures.py --peers-s 30 $(BENCH)
+	$(BIN)/python benchmarks/rounds/figures.py --peers-s 30 --doc docs/performance.md $(BENCH)
 
 clean: ## remove what was installed and built
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -19,6 +19,7 @@ from time import process_time
 from typing import Any
 
 from generate import LOOSE, SIZES, TIGHT, document
+from page import draw, page
 from peers import SameProgram
 from rich.console import Console
 from rich.progress import Progress
@@ -108,12 +109,30 @@ def main() -> None:
     parser.add_argument("--limit-s", type=float, help="time limit of every round; else by size")
     parser.add_argument("--peers-s", type=float, default=0.0, help="CPU seconds for each peer, 0: none")
     parser.add_argument("--json", type=Path, help="write all figures there")
+    parser.add_argument("--doc", type=Path, help="write the page there, its picture to img/ beside it")
+    parser.add_argument("--again", type=Path, help="take the figures of an earlier run (--json) instead of measuring")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
         size, corner, seed, limit, peers = asked.one
         print(json.dumps(one(size, corner, int(seed), float(limit), float(peers))))
         return
+    rows = json.loads(asked.again.read_text()) if asked.again else measured(asked)
+    Console().print(table(rows))
+    for row in rows:
+        if "error" in row:
+            Console().print(f"{row['size']} {row['corner']} {row['seed']}: {row['error']}")
+    if asked.json:
+        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if asked.doc:
+        sizes = {name: (size.nodes, size.jobs) for name, size in SIZES.items()}
+        (asked.doc.parent / "img").mkdir(exist_ok=True)
+        draw(rows, sizes, asked.doc.parent / "img" / "performance.svg")
+        asked.doc.write_text(page(rows, sizes, "img/performance.svg"))
+
+
+def measured(asked: argparse.Namespace) -> list[dict[str, Any]]:
+    """All cells, one after the other, with a bar."""
     cells = [(z, c, k) for z in asked.sizes for c in asked.corners for k in range(asked.seeds)]
     rows = []
     with Progress() as progress:
@@ -122,12 +141,7 @@ def main() -> None:
             progress.update(task, description=f"{size} {corner} {seed}")
             rows.append(apart(size, corner, seed, asked.limit_s or LIMITS_S[size], asked.peers_s))
             progress.advance(task)
-    Console().print(table(rows))
-    for row in rows:
-        if "error" in row:
-            Console().print(f"{row['size']} {row['corner']} {row['seed']}: {row['error']}")
-    if asked.json:
-        asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+    return rows
 
 
 if __name__ == "__main__":

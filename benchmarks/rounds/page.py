@@ -1,0 +1,100 @@
+"""docs/performance.md, from figures: tables by size and contention, and time and gap against size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Row = dict[str, Any]
+HEAD = """# Performance
+
+Made by `python benchmarks/rounds/figures.py --doc docs/performance.md`; do not edit. Rounds are made up (`benchmarks/rounds/generate.py`):
+nodes of 8 GPUs of three types, a tree three levels deep, 5 % of nodes damaged, 60 % of the GPUs held, half of that protected. Loose:
+`fair_share` targets and demand 6 x supply; tight: `envy_free` targets and demand 2.5 x supply. JSON text in, audited plan as JSON text
+out, one core, **CPU seconds** (also the clock of the time limit, so that a shared machine does not decide).
+
+`gap` is proven: (bound - objective) / target throughput, in percent. A GPU that a leaf is short of counts 100 in the objective, and 200
+or 400 at the levels above (docs/model.md, O): 100 % is one GPU in a hundred short at a leaf, or one in four hundred at the top.
+"""
+COLUMNS = (
+    "size",
+    "nodes / jobs",
+    "contention",
+    "seeds",
+    "limit s",
+    "CPU s",
+    "worst",
+    "gap %",
+    "worst",
+    "optimal",
+    "MB",
+)
+
+
+def page(rows: list[Row], sizes: dict[str, tuple[int, int]], picture: str) -> str:
+    """The document's text."""
+    lines = [HEAD, f"![CPU seconds and gap against size]({picture})", "", *_table(COLUMNS, _cells(rows, sizes))]
+    peers = [row for row in rows if row.get("peers")]
+    if peers:
+        lines += [
+            "",
+            "## Peers",
+            "",
+            "The same program (without envy rows), each with its own limit, one thread; gap to evenhand's bound.",
+            "",
+        ]
+        lines += _table(("size", "contention", "seed", "who", "CPU s", "gap %"), _peers(peers))
+    return "\n".join(lines) + "\n"
+
+
+def _cells(rows: list[Row], sizes: dict[str, tuple[int, int]]) -> Iterable[tuple[str, ...]]:
+    for size, corner in dict.fromkeys((r["size"], r["corner"]) for r in rows):
+        cell = [r for r in rows if (r["size"], r["corner"]) == (size, corner) and "error" not in r]
+        if not cell:
+            continue
+        gaps = [float("inf") if r["gap"] is None else 100 * r["gap"] for r in cell]
+        cpu = [r["cpu_s"] for r in cell]
+        nodes, jobs = sizes[size]
+        yield (
+            size, f"{nodes:,} / {jobs:,}", corner, str(len(cell)), f"{cell[0]['limit_s']:g}",
+            f"{median(cpu):.2f}", f"{max(cpu):.2f}", f"{median(gaps):.3g}", f"{max(gaps):.3g}", str(sum(r["status"] == "optimal" for r in cell)),
+            str(max(r["memory_mb"] for r in cell)),
+        )  # fmt: skip
+
+
+def _peers(rows: list[Row]) -> Iterable[tuple[str, ...]]:
+    for row in rows:
+        own = {"name": "evenhand", "value": row["objective"], "cpu_s": row["cpu_s"]}
+        for peer in (own, *row["peers"]):
+            value, bound = peer["value"], row["bound"]
+            gap = "-" if value is None or bound is None else f"{100 * (bound - value) / row['target_throughput']:.3g}"
+            yield row["size"], row["corner"], str(row["seed"]), peer["name"], f"{peer['cpu_s']:.2f}", gap
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in (head, ("---",) * len(head), *rows)]
+
+
+def draw(rows: list[Row], sizes: dict[str, tuple[int, int]], path: Path) -> None:
+    """Medians against the number of jobs, on log axes, as an SVG of equal bytes for equal figures."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "evenhand"
+    from matplotlib import pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+    for corner in dict.fromkeys(r["corner"] for r in rows):
+        good = [r for r in rows if r["corner"] == corner and "error" not in r and r["gap"] is not None]
+        jobs = sorted({sizes[r["size"]][1] for r in good})
+        cells = [[r for r in good if sizes[r["size"]][1] == n] for n in jobs]
+        left.plot(jobs, [median(r["cpu_s"] for r in cell) for cell in cells], marker="o", label=corner)
+        right.plot(jobs, [max(1e-3, 100 * median(r["gap"] for r in cell)) for cell in cells], marker="o", label=corner)
+    for axes, what in ((left, "CPU seconds"), (right, "gap, % of target throughput")):
+        axes.set(xscale="log", yscale="log", xlabel="jobs", ylabel=what)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
