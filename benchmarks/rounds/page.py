@@ -10,13 +10,15 @@ from typing import Any
 Row = dict[str, Any]
 HEAD = """# Performance
 
-Made by `python benchmarks/rounds/figures.py --doc docs/performance.md`; do not edit. Rounds are made up (`benchmarks/rounds/generate.py`):
-nodes of 8 GPUs of three types, a tree three levels deep, 5 % of nodes damaged, 60 % of the GPUs held, half of that protected. Loose:
-`fair_share` targets and demand 6 x supply; tight: `envy_free` targets and demand 2.5 x supply. JSON text in, audited plan as JSON text
-out, one core, **CPU seconds** (also the clock of the time limit, so that a shared machine does not decide).
+Made by `python benchmarks/rounds/figures.py --doc docs/performance.md`; do not edit. Rounds are made up
+(`benchmarks/rounds/generate.py`): nodes of 8 GPUs of three types, a tree three levels deep, 5 % of nodes damaged, 60
+% of the GPUs held, half of that protected. Loose: `fair_share` targets and demand 6 x supply; tight: `envy_free`
+targets and demand 2.5 x supply. JSON text in, audited plan as JSON text out, one core, **CPU seconds** (also the
+clock of the time limit, so that a shared machine does not decide).
 
-`gap` is proven: (bound - objective) / target throughput, in percent. A GPU that a leaf is short of counts 100 in the objective, and 200
-or 400 at the levels above (docs/model.md, O): 100 % is one GPU in a hundred short at a leaf, or one in four hundred at the top.
+`gap` is proven: (bound - objective) / target throughput, in percent. A GPU that a leaf is short of counts 100 in the
+objective, and 200 or 400 at the levels above (docs/model.md, O): 100 % is one GPU in a hundred short at a leaf, or
+one in four hundred at the top.
 """
 COLUMNS = (
     "size",
@@ -57,9 +59,10 @@ def _cells(rows: list[Row], sizes: dict[str, tuple[int, int]]) -> Iterable[tuple
         gaps = [float("inf") if r["gap"] is None else 100 * r["gap"] for r in cell]
         cpu = [r["cpu_s"] for r in cell]
         nodes, jobs = sizes[size]
+        optimal = sum(r["status"] == "optimal" for r in cell)
         yield (
             size, f"{nodes:,} / {jobs:,}", corner, str(len(cell)), f"{cell[0]['limit_s']:g}",
-            f"{median(cpu):.2f}", f"{max(cpu):.2f}", f"{median(gaps):.3g}", f"{max(gaps):.3g}", str(sum(r["status"] == "optimal" for r in cell)),
+            f"{median(cpu):.2f}", f"{max(cpu):.2f}", f"{median(gaps):.3g}", f"{max(gaps):.3g}", str(optimal),
             str(max(r["memory_mb"] for r in cell)),
         )  # fmt: skip
 
