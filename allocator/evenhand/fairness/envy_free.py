@@ -14,7 +14,17 @@ from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share, near_slices
 from evenhand.fairness.group_value import FloatArray, GroupValues, wished_of
-from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest, largest_both_ways
+from evenhand.fairness.lines import Lines, slice_lines, touching
+from evenhand.fairness.rows import (
+    Grid,
+    capacity_rows,
+    envy_rows,
+    floor_rows,
+    grid_of,
+    largest,
+    largest_both_ways,
+    line_rows,
+)
 from evenhand.fairness.twins import Twins, merged
 from evenhand.shapes import BoolArray, IntArray
 
@@ -26,6 +36,9 @@ SLACK = 1e-8
 """Envy up to this, in throughput, counts as none."""
 ROUGH = 0.01
 """Envy, as a share of the floor, up to which an answer is served that is not finished."""
+MOST_REPEATS = 8
+ENOUGH = 1e-4
+"""Share of the throughput that a repeat must add to be taken."""
 
 
 def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
@@ -63,7 +76,11 @@ def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
 
 
 def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
-    """Solve, and among optima take the one nearest to the slices; whether that was done to the end.
+    """Solve with the lines at the slices, then again and again with lines that touch where the bundles lie.
+
+    Returns
+    -------
+    The best bundles, and whether the last program that counts was solved to its end.
 
     Raises
     ------
@@ -71,55 +88,126 @@ def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
         If the iterations do not do, and the last answer is unfair.
     """
     values = twins.values
-    grid = grid_of(values)
-    program = BundleProgram(grid.worth, iterations)
-    program.at_most(capacity_rows(grid))
-    program.at_least(floor_rows(grid))
-    met = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
-    _meet(program, grid, met, _like_tastes(values))
-    x, done = _settled(program, grid, met, None)
-    if done and not program.unique:
-        program.nearest_to(*near_slices(grid))
-        x, done = _settled(program, grid, met, x)
-    return grid.lift(x), done
+    met = np.diag(~twins.several | ((values.base <= 0) & ~twins.several))
+    found = _Program(grid_of(values), met, None, iterations)
+    found.meet(*_like_tastes(values))
+    x, done = found.nearest()
+    if done:
+        x = _again(found, x)
+    return found.grid.lift(x), done
 
 
-def _settled(program: BundleProgram, grid: Grid, met: BoolArray, last: FloatArray | None) -> tuple[FloatArray, bool]:
-    """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
-    while True:
+def _again(found: _Program, x: FloatArray) -> FloatArray:
+    """Repeat with lines that touch at the last bundles while that brings enough and the iterations do.
+
+    The last division meets the new lines, which are at their least there: so throughput never falls.
+    """
+    grid, values = found.grid, found.grid.values
+    lines, every = slice_lines(values), ~np.eye(len(found.met), dtype=bool)
+    for _ in range(MOST_REPEATS):
+        bundles, binding = grid.lift(x), found.binding()
+        lines_here, fresh = touching(values, bundles, lines, binding & every)
+        if not fresh.any():
+            break
+        lines, _ = touching(values, bundles, lines_here, every & ~binding)
+        again = _Program(grid, ~every, lines, found.left)
+        again.meet(*np.nonzero(binding & every))
         try:
-            x = program.best()
-        except LimitHit:
-            if (
-                last is None
-                or _envy(grid, last, met=np.eye(len(met), dtype=bool), scale=grid.values.floor).max() > ROUGH
-            ):
-                raise
-            return last, False
-        last = x
-        worst = largest_both_ways(_envy(grid, x, met), WORST_PER_LEAF, SLACK)
-        if not len(worst[0]):
-            return x, True
-        _meet(program, grid, met, worst)
+            better, done = again.nearest()
+        except (LimitHit, SolverError):
+            break
+        if not done or grid.worth @ better <= grid.worth @ x * (1 + ENOUGH):
+            break
+        found, x = again, better
+    return x
 
 
-def _envy(grid: Grid, x: FloatArray, met: BoolArray, scale: FloatArray | None = None) -> FloatArray:
-    """Envy of each pair, -1 where its constraint is met already, float [L, L]; as a share of `scale`, float [L]."""
-    values, split = grid.values, grid.split(x)
-    envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
-    if scale is not None:
-        envy = np.where(envy > SLACK, envy / np.maximum(scale, SLACK)[:, None], 0.0)
-    envy[met] = -1.0
-    return envy
+class _Program:
+    """Most throughput subject to floors and lines, and which pairs' constraints are there.
 
+    Parameters
+    ----------
+    met : pairs whose constraints need not be there, bool [L, L]; kept up.
+    lines : None for those at the slices.
+    """
 
-def _meet(program: BundleProgram, grid: Grid, met: BoolArray, pairs: tuple[IntArray, IntArray]) -> None:
-    """Add the constraints of pairs (envious, envied) that are not there yet."""
-    envious, envied = pairs
-    fresh = ~met[envious, envied]
-    envious, envied = envious[fresh], envied[fresh]
-    met[envious, envied] = True
-    program.at_least(envy_rows(grid, envious, envied))
+    def __init__(self, grid: Grid, met: BoolArray, lines: Lines | None, iterations: int) -> None:
+        self.grid, self.met, self._lines = grid, met, lines
+        self._program = BundleProgram(grid.worth, iterations)
+        first, floors = capacity_rows(grid), floor_rows(grid)
+        self._program.at_most(first)
+        self._program.at_least(floors)
+        self._pairs = [(np.full(first.count + floors.count, -1), np.full(first.count + floors.count, -1))]
+
+    @property
+    def left(self) -> int:
+        """Iterations that are not used up."""
+        return self._program.left
+
+    def nearest(self) -> tuple[FloatArray, bool]:
+        """The optimum nearest to the slices, and whether that was found to the end.
+
+        Raises
+        ------
+        LimitHit
+            If the iterations do not do, and the last answer is unfair.
+        """
+        x, done = self._settled(None)
+        if done and not self._program.unique:
+            self._program.nearest_to(*near_slices(self.grid))
+            x, done = self._settled(x)
+        return x, done
+
+    def binding(self) -> BoolArray:
+        """Pairs whose constraints have a price, bool [L, L]."""
+        prices = self._program.prices
+        envious, envied = (np.concatenate(part)[: len(prices)] for part in zip(*self._pairs, strict=True))
+        some = (prices > 0) & (envious >= 0)
+        found = np.zeros(self.met.shape, dtype=bool)
+        found[envious[some], envied[some]] = True
+        return found
+
+    def meet(self, envious: IntArray, envied: IntArray) -> None:
+        """Add the constraints of pairs that are not there yet."""
+        fresh = ~self.met[envious, envied]
+        envious, envied = envious[fresh], envied[fresh]
+        self.met[envious, envied] = True
+        self._pairs.append((envious, envied))
+        if self._lines is None:
+            rows = envy_rows(self.grid, envious, envied)
+        else:
+            base, slope = self._lines.base[envious, envied], self._lines.slope[envious, envied]
+            rows = line_rows(self.grid, envious, envied, base, slope)
+        self._program.at_least(rows)
+
+    def _settled(self, last: FloatArray | None) -> tuple[FloatArray, bool]:
+        """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
+        while True:
+            try:
+                x = self._program.best()
+            except LimitHit:
+                if last is None or self._roughness(last) > ROUGH:
+                    raise
+                return last, False
+            last = x
+            worst = largest_both_ways(np.where(self.met, -1.0, self._envy(x)), WORST_PER_LEAF, SLACK)
+            if not len(worst[0]):
+                return x, True
+            self.meet(*worst)
+
+    def _envy(self, x: FloatArray) -> FloatArray:
+        """By how much each pair's line is above what the envious has, float [L, L]."""
+        values, split = self.grid.values, self.grid.split(x)
+        bundles = values.per_leaf(split)
+        wished = wished_of(values, bundles) if self._lines is None else self._lines.wished(values, bundles)
+        return np.asarray(wished - values.brought(split)[:, None])
+
+    def _roughness(self, x: FloatArray) -> float:
+        """Most envy as a share of a floor."""
+        envy = self._envy(x)
+        np.fill_diagonal(envy, -1.0)
+        floor = np.maximum(self.grid.values.floor, SLACK)[:, None]
+        return float(np.where(envy > SLACK, envy / floor, 0.0).max())
 
 
 def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
