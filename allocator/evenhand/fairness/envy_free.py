@@ -13,12 +13,11 @@ import numpy as np
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share, near_slices
-from evenhand.fairness.group_value import FloatArray, GroupValues, wished_of
-from evenhand.fairness.lines import Lines, slice_lines, touching
+from evenhand.fairness.group_value import FloatArray, GroupValues, value_of
+from evenhand.fairness.lines import Lines, slice_lines
 from evenhand.fairness.rows import (
     Grid,
     capacity_rows,
-    envy_rows,
     floor_rows,
     grid_of,
     largest,
@@ -37,6 +36,10 @@ SLACK = 1e-8
 ROUGH = 0.01
 """Envy, as a share of the floor, up to which an answer is served that is not finished."""
 MOST_REPEATS = 8
+LEAST_REPEATED = 4000
+"""Iterations that all repeats together may take, or as many as the first program took, if that is more."""
+NEAR = 0.02
+"""Envy of a pair is near if by its line no more than this is missing, as a share of the floor."""
 ENOUGH = 1e-4
 """Share of the throughput that a repeat must add to be taken."""
 
@@ -88,38 +91,50 @@ def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
         If the iterations do not do, and the last answer is unfair.
     """
     values = twins.values
-    met = np.diag(~twins.several | ((values.base <= 0) & ~twins.several))
-    found = _Program(grid_of(values), met, None, iterations)
+    alone = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
+    found = _Program(grid_of(values), alone, slice_lines(values), iterations)
     found.meet(*_like_tastes(values))
     x, done = found.nearest()
     if done:
-        x = _again(found, x)
+        x = _again(found, x, iterations)
     return found.grid.lift(x), done
 
 
-def _again(found: _Program, x: FloatArray) -> FloatArray:
-    """Repeat with lines that touch at the last bundles while that brings enough and the iterations do.
+def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
+    """Repeat with lines that touch v where the last bundles lie, while that brings enough and the work allowed does.
 
-    The last division meets the new lines, which are at their least there: so throughput never falls.
+    There they are at their least, so the last division meets the new lines: throughput never falls. Where the
+    lines of all pairs that bind are the old ones, the last division is the best one with the new ones, too.
     """
-    grid, values = found.grid, found.grid.values
-    lines, every = slice_lines(values), ~np.eye(len(found.met), dtype=bool)
+    grid, lines, oneself = found.grid, found.lines, np.eye(len(found.met), dtype=bool)
+    used = iterations - found.left
+    left = min(found.left, max(used, LEAST_REPEATED))
     for _ in range(MOST_REPEATS):
         bundles, binding = grid.lift(x), found.binding()
-        lines_here, fresh = touching(values, bundles, lines, binding & every)
-        if not fresh.any():
+        near = _near(grid.values, bundles, lines.wished(bundles))
+        lines, moved = lines.touching(bundles, *np.nonzero(binding))
+        if used > left or not (moved or binding.diagonal().any()):
             break
-        lines, _ = touching(values, bundles, lines_here, every & ~binding)
-        again = _Program(grid, ~every, lines, found.left)
-        again.meet(*np.nonzero(binding & every))
+        binding &= ~oneself
+        lines, _ = lines.touching(bundles, *np.nonzero(near & ~binding))
+        again = _Program(grid, oneself.copy(), lines, left)
+        again.meet(*np.nonzero(binding))
         try:
             better, done = again.nearest()
         except (LimitHit, SolverError):
             break
         if not done or grid.worth @ better <= grid.worth @ x * (1 + ENOUGH):
             break
+        used, left = left - again.left, again.left
         found, x = again, better
     return x
+
+
+def _near(values: GroupValues, bundles: FloatArray, wished: FloatArray) -> BoolArray:
+    """Pairs that are next to envy by their lines, bool [L, L]: theirs are worth touching."""
+    near = value_of(values, bundles)[:, None] - wished <= NEAR * values.floor[:, None]
+    np.fill_diagonal(near, False)
+    return np.asarray(near)
 
 
 class _Program:
@@ -128,11 +143,10 @@ class _Program:
     Parameters
     ----------
     met : pairs whose constraints need not be there, bool [L, L]; kept up.
-    lines : None for those at the slices.
     """
 
-    def __init__(self, grid: Grid, met: BoolArray, lines: Lines | None, iterations: int) -> None:
-        self.grid, self.met, self._lines = grid, met, lines
+    def __init__(self, grid: Grid, met: BoolArray, lines: Lines, iterations: int) -> None:
+        self.grid, self.met, self.lines = grid, met, lines
         self._program = BundleProgram(grid.worth, iterations)
         first, floors = capacity_rows(grid), floor_rows(grid)
         self._program.at_most(first)
@@ -173,12 +187,7 @@ class _Program:
         envious, envied = envious[fresh], envied[fresh]
         self.met[envious, envied] = True
         self._pairs.append((envious, envied))
-        if self._lines is None:
-            rows = envy_rows(self.grid, envious, envied)
-        else:
-            base, slope = self._lines.base[envious, envied], self._lines.slope[envious, envied]
-            rows = line_rows(self.grid, envious, envied, base, slope)
-        self._program.at_least(rows)
+        self._program.at_least(line_rows(self.grid, envious, envied, *self.lines.of(envious, envied)))
 
     def _settled(self, last: FloatArray | None) -> tuple[FloatArray, bool]:
         """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
@@ -198,9 +207,7 @@ class _Program:
     def _envy(self, x: FloatArray) -> FloatArray:
         """By how much each pair's line is above what the envious has, float [L, L]."""
         values, split = self.grid.values, self.grid.split(x)
-        bundles = values.per_leaf(split)
-        wished = wished_of(values, bundles) if self._lines is None else self._lines.wished(values, bundles)
-        return np.asarray(wished - values.brought(split)[:, None])
+        return np.asarray(self.lines.wished(values.per_leaf(split)) - values.brought(split)[:, None])
 
     def _roughness(self, x: FloatArray) -> float:
         """Most envy as a share of a floor."""
