@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import fair_share, near_slices
-from evenhand.fairness.group_value import FloatArray, GroupValues, value_of
+from evenhand.fairness.group_value import FloatArray, GroupValues
 from evenhand.fairness.lines import Lines, slice_lines
 from evenhand.fairness.rows import (
     Grid,
@@ -111,12 +111,11 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
     left = min(found.left, max(used, LEAST_REPEATED))
     for _ in range(MOST_REPEATS):
         bundles, binding = grid.lift(x), found.binding()
-        near = _near(grid.values, bundles, lines.wished(bundles))
-        lines, moved = lines.touching(bundles, *np.nonzero(binding))
-        if used > left or not (moved or binding.diagonal().any()):
+        near = found.near(x) | binding
+        lines, moved = lines.touching(bundles, *np.nonzero(near))
+        if used > left or not (moved & binding | binding & oneself).any():
             break
         binding &= ~oneself
-        lines, _ = lines.touching(bundles, *np.nonzero(near & ~binding))
         again = _Program(grid, oneself.copy(), lines, left)
         again.meet(*np.nonzero(binding))
         try:
@@ -128,13 +127,6 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
         used, left = left - again.left, again.left
         found, x = again, better
     return x
-
-
-def _near(values: GroupValues, bundles: FloatArray, wished: FloatArray) -> BoolArray:
-    """Pairs that are next to envy by their lines, bool [L, L]: theirs are worth touching."""
-    near = value_of(values, bundles)[:, None] - wished <= NEAR * values.floor[:, None]
-    np.fill_diagonal(near, False)
-    return np.asarray(near)
 
 
 class _Program:
@@ -208,6 +200,10 @@ class _Program:
         """By how much each pair's line is above what the envious has, float [L, L]."""
         values, split = self.grid.values, self.grid.split(x)
         return np.asarray(self.lines.wished(values.per_leaf(split)) - values.brought(split)[:, None])
+
+    def near(self, x: FloatArray) -> BoolArray:
+        """Pairs that are next to envy by their lines, bool [L, L]: theirs are worth touching."""
+        return np.asarray(self._envy(x) >= -NEAR * self.grid.values.floor[:, None])
 
     def _roughness(self, x: FloatArray) -> float:
         """Most envy as a share of a floor."""

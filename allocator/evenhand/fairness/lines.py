@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.fairness.best_split import split_of
 from evenhand.fairness.cap_price import cap_prices
 from evenhand.fairness.group_value import FloatArray, GroupValues, used_of, wished_of
-from evenhand.shapes import IntArray
+from evenhand.shapes import BoolArray, IntArray
 
 _AT_ONCE = 20_000
 """Pairs that are worked out side by side: what that takes in memory is bounded."""
@@ -57,8 +57,8 @@ class Lines:
         found[i, k] = self.base[at] + e[i] * (self.slope[at] * (bundles / e[:, None])[k]).sum(axis=1)
         return found
 
-    def touching(self, bundles: FloatArray, envious: IntArray, envied: IntArray) -> tuple[Lines, bool]:
-        """The same with lines of some pairs that touch v_i at their scaled bundles, and whether that changes any.
+    def touching(self, bundles: FloatArray, envious: IntArray, envied: IntArray) -> tuple[Lines, BoolArray]:
+        """The same with lines of some pairs that touch v_i at their scaled bundles, and which ones that changes, bool [L, L].
 
         Parameters
         ----------
@@ -70,8 +70,9 @@ class Lines:
         other |= np.abs(steep - slope).max(axis=1, initial=0.0) > _SAME
         place = self.place.copy()
         place[envious[other], envied[other]] = len(self.base) + np.arange(other.sum())
+        changed = place != self.place
         moved = np.concatenate([self.base, height[other]]), np.concatenate([self.slope, steep[other]])
-        return Lines(self.values, place, *moved), bool(other.any())
+        return Lines(self.values, place, *moved), changed
 
 
 def slice_lines(values: GroupValues) -> Lines:
