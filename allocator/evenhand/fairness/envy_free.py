@@ -12,7 +12,7 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.fair_share import fair_share, near_slices
+from evenhand.fairness.fair_share import NearTo, fair_share, near_slices
 from evenhand.fairness.group_value import FloatArray, GroupValues
 from evenhand.fairness.lines import Lines, slice_lines
 from evenhand.fairness.rows import (
@@ -111,12 +111,11 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
     left = min(found.left, max(used, LEAST_REPEATED))
     for _ in range(MOST_REPEATS):
         bundles, binding = grid.lift(x), found.binding()
-        near = found.near(x) | binding
-        lines, moved = lines.touching(bundles, *np.nonzero(near))
-        if used > left or not (moved & binding | binding & oneself).any():
+        if used > left or not (lines.touching(bundles, *np.nonzero(binding))[1] | binding & oneself).any():
             break
+        lines, _ = lines.touching(bundles, *np.nonzero(found.near(x) | binding))
         binding &= ~oneself
-        again = _Program(grid, oneself.copy(), lines, left)
+        again = _Program(grid, oneself.copy(), lines, left, found.slices)
         again.meet(*np.nonzero(binding))
         try:
             better, done = again.nearest()
@@ -134,11 +133,12 @@ class _Program:
 
     Parameters
     ----------
-    met : pairs whose constraints need not be there, bool [L, L]; kept up.
+    met : pairs whose constraints are there or need not be, bool [L, L]; kept up.
+    slices : what to stay near to, where it is known from another program.
     """
 
-    def __init__(self, grid: Grid, met: BoolArray, lines: Lines, iterations: int) -> None:
-        self.grid, self.met, self.lines = grid, met, lines
+    def __init__(self, grid: Grid, met: BoolArray, lines: Lines, iterations: int, slices: NearTo | None = None) -> None:
+        self.grid, self.met, self.lines, self.slices = grid, met, lines, slices
         self._program = BundleProgram(grid.worth, iterations)
         first, floors = capacity_rows(grid), floor_rows(grid)
         self._program.at_most(first)
@@ -160,7 +160,8 @@ class _Program:
         """
         x, done = self._settled(None)
         if done and not self._program.unique:
-            self._program.nearest_to(*near_slices(self.grid))
+            self.slices = self.slices or near_slices(self.grid)
+            self._program.nearest_to(*self.slices)
             x, done = self._settled(x)
         return x, done
 
