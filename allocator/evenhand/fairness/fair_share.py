@@ -6,7 +6,6 @@ from evenhand.fairness.group_value import FloatArray, GroupValues, best_split
 from evenhand.fairness.rows import Grid
 from evenhand.shapes import IntArray
 
-
 NearTo = tuple[FloatArray, FloatArray, IntArray]
 """Amount and GPUs of each pile, and the pile of each column."""
 
