@@ -222,22 +222,6 @@ def value_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
     return values.brought(best_split(values, bundles))
 
 
-def envy_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
-    """By how much L_i of the others' scaled bundles exceeds v_i of the own, at least 0 (T3).
-
-    Parameters
-    ----------
-    bundles : GPUs, float [L, T].
-
-    Returns
-    -------
-    Throughput, the envious first, float [L, L].
-    """
-    envy = np.maximum(wished_of(values, bundles) - value_of(values, bundles)[:, None], 0.0)
-    np.fill_diagonal(envy, 0.0)
-    return envy
-
-
 def wished_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
     """L_i((e_i/e_l) x_l): throughput, float [L, L], who wishes first (T3).
 
