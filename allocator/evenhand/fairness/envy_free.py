@@ -37,7 +37,8 @@ ROUGH = 0.01
 """Envy, as a share of the floor, up to which an answer is served that is not finished."""
 MOST_REPEATS = 8
 LEAST_REPEATED = 4000
-"""Iterations that all repeats together may take, or as many as the first program took, if that is more."""
+REPEATED = 1.5
+"""Iterations that all repeats together may take: the least, or so many times what the first program took, if that is more."""
 NEAR = 0.02
 """Envy of a pair is near if by its line no more than this is missing, as a share of the floor."""
 ENOUGH = 1e-4
@@ -108,7 +109,7 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
     """
     grid, lines, oneself = found.grid, found.lines, np.eye(len(found.met), dtype=bool)
     used = iterations - found.left
-    left = min(found.left, max(used, LEAST_REPEATED))
+    left = min(found.left, max(int(REPEATED * used), LEAST_REPEATED))
     for _ in range(MOST_REPEATS):
         bundles, binding = grid.lift(x), found.binding()
         if used > left or not (lines.touching(bundles, *np.nonzero(binding))[1] | binding & oneself).any():
