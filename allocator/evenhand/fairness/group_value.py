@@ -201,12 +201,12 @@ def _split(table: ClassTable, weights: FloatArray, cap: IntArray, bundles: Float
     return found
 
 
-def used_of(weights: FloatArray, cap: IntArray, bundles: FloatArray) -> FloatArray:
+def used_of(weights: FloatArray, cap: IntArray | FloatArray, bundles: FloatArray) -> FloatArray:
     """The part of each bundle that a class would use: best types first, up to its cap, none of W = 0 (T1).
 
     Parameters
     ----------
-    weights, bundles : float [n, T]; cap : int [n].
+    weights, bundles : float [n, T]; cap : GPUs, [n].
     """
     order = np.argsort(-weights, axis=1, kind="stable")
     offered = np.take_along_axis(np.where(weights > 0, bundles, 0.0), order, axis=1)
