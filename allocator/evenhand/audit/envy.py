@@ -66,12 +66,16 @@ class PairEnvy:
         return cls(reading.types, target, np.array(held).reshape(len(target.leaves), len(reading.types)), reached)
 
     @classmethod
-    def of_target(cls, reading: Reading, target: Target) -> PairEnvy:
-        """Return the envy among the bundles of a target."""
+    def of_target(cls, reading: Reading, target: Target) -> PairEnvy | None:
+        """Return the envy among the bundles of a target; None where lines at the slices say that there is none (T3)."""
         bundles = [target.bundle[leaf.group] for leaf in target.leaves]
-        held = [[max(bundle.get(kind, 0.0), 0.0) for kind in reading.types] for bundle in bundles]
+        rows = [[max(bundle.get(kind, 0.0), 0.0) for kind in reading.types] for bundle in bundles]
+        held = np.array(rows).reshape(len(bundles), len(reading.types))
         reached = [leaf.value(bundle) for leaf, bundle in zip(target.leaves, bundles, strict=True)]
-        return cls(reading.types, target, np.array(held).reshape(len(bundles), len(reading.types)), reached)
+        ratio = target.entitled[:, None] / target.entitled[None, :]
+        beyond = (target.base - np.array(reached))[:, None] + (target.slope @ held.T) * ratio
+        np.fill_diagonal(beyond, 0.0)
+        return cls(reading.types, target, held, reached) if (beyond > slack()).any() else None
 
     def _over_floor(self, row: int, value: NDArray[np.float64]) -> NDArray[np.float64]:
         floor = self._leaves[row].floor

@@ -104,17 +104,21 @@ def _check_floor(leaf: Leaf, bundle: Bundle, objective: Objective) -> Iterator[F
 
 def missed_by_envy(reading: Reading, target: Target) -> float:
     """Return by how much leaves would gain from each other's scaled bundles, in sum over pairs (T3)."""
+    envy = PairEnvy.of_target(reading, target)
+    if envy is None:
+        return 0.0
     floors = np.array([leaf.floor for leaf in target.leaves])
     rounding = np.divide(slack(), floors, out=np.ones_like(floors), where=floors > 0)
-    envy = PairEnvy.of_target(reading, target)
     return float(sum(envy.most[row, column] * floors[row] for row, column in envy.beyond(rounding[:, None])))
 
 
 def _check_envy(reading: Reading, target: Target, share: float) -> Iterator[Finding]:
     """No leaf would gain more than a share of its floor from another's target scaled to its entitlement (T3, T4)."""
+    envy = PairEnvy.of_target(reading, target)
+    if envy is None:
+        return
     floors = np.array([leaf.floor for leaf in target.leaves])[:, None]
     rounding = slack() * np.maximum(np.maximum(1.0, target.entitled[:, None] / target.entitled[None, :]), floors)
-    envy = PairEnvy.of_target(reading, target)
     limits = share + np.divide(rounding, floors, out=np.ones_like(rounding), where=floors > 0)
     for envious, envied in envy.beyond(limits):
         one, other = target.leaves[envious], target.leaves[envied]

@@ -54,8 +54,12 @@ def envy_missed(values: GroupValues, bundles: FloatArray) -> float:
     bundles : x, GPUs, float [L, T].
     """
     floor, count = np.where(values.floor > 0, values.floor, np.inf), len(values.floor)
-    rounding = _NONE / floor
-    envy = pair_envy(values, bundles, value_of(values, bundles), rounding, count * count)
+    rounding, value = _NONE / floor, value_of(values, bundles)
+    beyond = wished_of(values, bundles) - value[:, None] > _NONE
+    np.fill_diagonal(beyond, False)
+    if not beyond[values.floor > 0].any():
+        return 0.0
+    envy = pair_envy(values, bundles, value, rounding, count * count)
     return float((np.where(envy > rounding[:, None], envy, 0.0) * values.floor[:, None]).sum())
 
 
