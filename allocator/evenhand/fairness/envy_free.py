@@ -1,9 +1,11 @@
 """Most throughput subject to envy-freeness and sharing incentive (rule T4, cooperative OEF with caps).
 
 Envy constraints are met lazily: at first those between leaves of like taste, then the worst found
-violated. Among optima the one nearest to the slices is chosen. Work is bounded by simplex iterations:
-where they do not do, the answer is the last one found, if next to nobody envies anybody under it, else
-the slices themselves, which are always envy-free and at their floors.
+violated. Among optima the one nearest to the slices is chosen. Lines that touch at the slices are too
+careful elsewhere where caps bind, so the program is repeated with lines that touch where bundles lie.
+Work is bounded by simplex iterations: where they do not do for the first program, the answer is the last
+one found, if next to nobody envies anybody under it, else the slices themselves, which are always
+envy-free and at their floors; where they do not do for a repeat, the division before it.
 """
 
 from __future__ import annotations
@@ -37,8 +39,9 @@ ROUGH = 0.01
 """Envy, as a share of the floor, up to which an answer is served that is not finished."""
 MOST_REPEATS = 8
 LEAST_REPEATED = 4000
+"""Iterations that all repeats together may take at least, so far as they are allowed."""
 REPEATED = 1.5
-"""Iterations that all repeats together may take: the least, or so many times what the first program took, if that is more."""
+"""And so many times what the first program took, where that is more."""
 NEAR = 0.02
 """Envy of a pair is near if by its line no more than this is missing, as a share of the floor."""
 ENOUGH = 1e-4
