@@ -24,9 +24,10 @@ import numpy as np
 from evenhand.fairness.envy_free import envy_free
 from evenhand.fairness.equal_throughput import equal_throughput
 from evenhand.fairness.forced import least_slack
-from evenhand.fairness.group_value import GroupValues, best_split, envy_of, values_of
+from evenhand.fairness.group_value import GroupValues, best_split, values_of
 from evenhand.fairness.max_min import max_min
 from evenhand.fairness.nash import nash
+from evenhand.fairness.swapped import envy_of
 from evenhand.fairness.target import iterations_within
 
 EXPECTED = Path(__file__).parent / "fairness_lp_expected.json"

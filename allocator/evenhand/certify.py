@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.fairness.group_value import envy_of
-from evenhand.fairness.pair_envy import pair_envy
+from evenhand.fairness.pair_envy import envy_missed, pair_envy
 from evenhand.fairness.pareto import Pareto
 from evenhand.fairness.target import Target
 from evenhand.goals import FloatArray, GoalValue, Standing, largest_gangs, objective
@@ -65,7 +64,7 @@ def certificate(
     bound = None if bound is None else (value if status is CertificateStatus.OPTIMAL else max(bound, value))
     whole = target.throughput
     envy = envy_left(snapshot, target, got)
-    slack = envy_of(target.values, target.x) if snapshot.policy.objective is Objective.ENVY_FREE else np.zeros((1, 1))
+    promised = snapshot.policy.objective is Objective.ENVY_FREE
     return Certificate(
         status=status,
         cut_by_time=cut_by_time,
@@ -84,7 +83,7 @@ def certificate(
         envy=envy_pairs(snapshot, target, envy, forced),
         target_proven=target.best,
         floor_slack=float(np.maximum(target.floor - target.value, 0.0).sum()),
-        target_envy_slack=float(slack.sum()),
+        target_envy_slack=envy_missed(target.values, target.x) if promised else 0.0,
         pareto_gap=None if pareto is None else pareto.gap,
         pareto_prices=_prices(snapshot, pareto),
         throughput=float(got.throughput.sum()),

@@ -62,12 +62,13 @@ class Certificate(WireModel):
     envy: tuple[EnvyPair, ...] = Field(default=(), description="The pairs above tolerance.")
     target_proven: Flag = Field(
         default=True,
-        description="Whether the fair target is proven best by the objective; false: it is fair, with envy of at most a "
+        description="Whether the fair target is proven best by the objective (envy_free: by its last lines, rule T4); "
+        "false: it is fair, with envy of at most a "
         "hundredth of a floor, but the groups were too many for the time allowed.",
     )
     floor_slack: Number = Field(description="Total shortfall below floors in the fractional target; above 0: a defect.")
     target_envy_slack: Number = Field(
-        description="Total envy in the fractional target; above 0 though target_proven: a defect."
+        description="Total envy in the fractional target, by what bundles are worth; above 0 though target_proven: a defect."
     )
     pareto_gap: Number | None = Field(
         default=None,

@@ -125,7 +125,7 @@ def finish(given: ClusterState, answers: list[Wire], policy: Policy | None = Non
         for name in reading.tree.order
     ]
     total = sum(target.value.values())
-    most, row, column = PairEnvy(reading, target, tally(reading, decisions)).largest()
+    most, row, column = PairEnvy.of_plan(reading, target, tally(reading, decisions)).largest()
     names = [leaf.group for leaf in target.leaves]
     pair = {"group": names[row], "envied": names[column], "envy": most} if most else {}
     seal = _certificate(

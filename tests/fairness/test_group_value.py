@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from fairness.drawn_values import values
 
-from evenhand.fairness.group_value import envy_of, used_of, value_of, values_of
+from evenhand.fairness.group_value import used_of, value_of, values_of
+from evenhand.fairness.swapped import envy_of
 
 
 def one(weights: list[float], cap: int, capacity: list[int], entitled: float = 1.0, others: float = 1.0):

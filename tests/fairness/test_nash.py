@@ -7,9 +7,10 @@ import pytest
 from fairness.drawn_values import plain, values
 
 from evenhand.fairness.fair_share import fair_share
-from evenhand.fairness.group_value import GroupValues, envy_of, value_of, values_of
+from evenhand.fairness.group_value import GroupValues, value_of, values_of
 from evenhand.fairness.nash import GAP, gap_of, nash
 from evenhand.fairness.rows import capacity_rows, floor_rows, grid_of
+from evenhand.fairness.swapped import envy_of
 from evenhand.solvers.lp import INFINITY, LpStatus, Rows, solve_lp, stack
 
 CAPS = ["none", "some", "tight"]

@@ -94,4 +94,4 @@ def test_what_a_plan_finds_beyond_the_target_may_leave_envy():
     assert kept(by_envy_free) > kept(by_nash) >= 0.99
     assert by_envy_free.certificate.target_envy_slack <= 1e-6
     assert by_nash.certificate.pareto_gap <= 1e-6 < by_envy_free.certificate.pareto_gap
-    assert by_nash.certificate.max_envy < by_envy_free.certificate.max_envy
+    assert by_envy_free.certificate.max_envy > 0.01

@@ -10,7 +10,8 @@ from entitlement.built import group, jobs, snapshot
 from strategies.clusters import random_state
 
 from evenhand.entitlement import entitle
-from evenhand.fairness.group_value import envy_of, value_of
+from evenhand.fairness.group_value import value_of
+from evenhand.fairness.swapped import envy_of
 from evenhand.fairness.target import fair_target, forced_slack, iterations_within
 from evenhand.snapshot import take_snapshot
 from evenhand_models import Objective, Policy

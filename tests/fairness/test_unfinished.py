@@ -14,9 +14,10 @@ from evenhand.fairness import target as targets
 from evenhand.fairness.envy_free import envy_free
 from evenhand.fairness.equal_throughput import equal_throughput
 from evenhand.fairness.fair_share import fair_share
-from evenhand.fairness.group_value import envy_of, value_of
+from evenhand.fairness.group_value import value_of
 from evenhand.fairness.max_min import max_min
 from evenhand.fairness.nash import nash
+from evenhand.fairness.swapped import envy_of
 from evenhand_models import Objective, Policy
 
 WORK = (0, 60, 200, 400, 600, 900, 2000)

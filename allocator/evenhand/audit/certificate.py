@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evenhand.audit.decisions import Decisions
 from evenhand.audit.dues import Dues
 from evenhand.audit.envy import check_envy_report
-from evenhand.audit.fairness import envy_rows
+from evenhand.audit.fairness import missed_by_envy
 from evenhand.audit.numbers import close, slack
 from evenhand.audit.pareto import check_pareto
 from evenhand.audit.reading import MILLI, Reading
@@ -159,7 +159,7 @@ def _check_bound(valued: Worth, target: Target, plan: Plan) -> Iterator[Finding]
 
 
 def _check_totals(reading: Reading, target: Target, seen: Figures, plan: Plan) -> Iterator[Finding]:
-    """Throughput, what the target misses of floors and envy rows, and the claim to keep all hard rules."""
+    """Throughput, what the target misses of floors and by envy, and the claim to keep all hard rules."""
     seal = plan.certificate
     reached = sum(seen.throughput[group] for group in reading.tree.below(None))
     if not close(seal.throughput, reached):
@@ -169,7 +169,7 @@ def _check_totals(reading: Reading, target: Target, seen: Figures, plan: Plan) -
     if abs(seal.floor_slack - missed) > count * slack(missed):
         yield Finding("T2", f"floor_slack says {seal.floor_slack:g}, should be {missed:g}.")
     if reading.policy.objective is Objective.ENVY_FREE and target.leaves:
-        envy = float(envy_rows(reading, target).clip(min=0.0).sum())
+        envy = missed_by_envy(reading, target)
         if abs(seal.target_envy_slack - envy) > count**2 * slack(envy):
             yield Finding("T3", f"target_envy_slack says {seal.target_envy_slack:g}, should be {envy:g}.")
     for name in ("capacity_ok", "protection_ok", "gangs_ok"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,12 +30,21 @@ class PairEnvy:
         Where it is the envy itself.
     """
 
-    def __init__(self, reading: Reading, target: Target, counted: Tally) -> None:
-        self._leaves, self._types, self._entitled = target.leaves, reading.types, target.entitled
+    def __init__(
+        self, types: Sequence[str], target: Target, held: NDArray[np.float64], reached: Sequence[float]
+    ) -> None:
+        """Bound every pair.
+
+        Parameters
+        ----------
+        held : array of float, shape (leaves, types)
+            GPUs that are envied, those of each leaf.
+        reached : sequence of float
+            Throughput that each leaf has.
+        """
+        self._leaves, self._types, self._entitled = target.leaves, types, target.entitled
+        self._held, self._reached = held, reached
         count = len(self._leaves)
-        held = [[float(counted.runs[leaf.group][kind]) for kind in reading.types] for leaf in self._leaves]
-        self._held = np.array(held).reshape(count, len(reading.types))
-        self._reached = [counted.running[leaf.group] / MILLI for leaf in self._leaves]
         self.most = np.zeros((count, count))
         self.known = np.eye(count, dtype=bool)
         for row, leaf in enumerate(self._leaves):
@@ -48,6 +57,25 @@ class PairEnvy:
                 line = target.base[row] + scaled @ target.slope[row]
                 self.most[row] = self._over_floor(row, np.minimum(line, top))
         np.fill_diagonal(self.most, 0.0)
+
+    @classmethod
+    def of_plan(cls, reading: Reading, target: Target, counted: Tally) -> PairEnvy:
+        """Return the envy among what a plan lets run."""
+        held = [[float(counted.runs[leaf.group][kind]) for kind in reading.types] for leaf in target.leaves]
+        reached = [counted.running[leaf.group] / MILLI for leaf in target.leaves]
+        return cls(reading.types, target, np.array(held).reshape(len(target.leaves), len(reading.types)), reached)
+
+    @classmethod
+    def of_target(cls, reading: Reading, target: Target) -> PairEnvy | None:
+        """Return the envy among the bundles of a target; None where lines at the slices say that there is none (T3)."""
+        bundles = [target.bundle[leaf.group] for leaf in target.leaves]
+        rows = [[max(bundle.get(kind, 0.0), 0.0) for kind in reading.types] for bundle in bundles]
+        held = np.array(rows).reshape(len(bundles), len(reading.types))
+        reached = [leaf.value(bundle) for leaf, bundle in zip(target.leaves, bundles, strict=True)]
+        ratio = target.entitled[:, None] / target.entitled[None, :]
+        beyond = (target.base - np.array(reached))[:, None] + (target.slope @ held.T) * ratio
+        np.fill_diagonal(beyond, 0.0)
+        return cls(reading.types, target, held, reached) if (beyond > slack()).any() else None
 
     def _over_floor(self, row: int, value: NDArray[np.float64]) -> NDArray[np.float64]:
         floor = self._leaves[row].floor
@@ -94,6 +122,20 @@ class PairEnvy:
                 return float(self.most[row, column]), row, column
             self.of(row, column)
 
+    def beyond(self, limits: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the pairs that envy by more than their limits, shape (pairs, 2), all of them worked out.
+
+        Parameters
+        ----------
+        limits : array of float, shape (leaves, leaves) or (leaves, 1)
+            0 or more; by the envious first.
+        """
+        while True:
+            over = np.where(self.known, 0.0, self.most - limits)
+            if not over.size or over.max() <= 0:
+                return np.argwhere(self.most > limits)
+            self.of(*(int(place) for place in np.unravel_index(over.argmax(), over.shape)))
+
     def any_above(self, limits: NDArray[np.float64]) -> bool:
         """Say whether anybody envies by more than its limit.
 
@@ -113,7 +155,7 @@ class PairEnvy:
 def check_envy_report(reading: Reading, target: Target, counted: Tally, plan: Plan) -> Iterator[Finding]:
     """Check `max_envy` and the reported pairs (A4)."""
     seal = plan.certificate
-    envy = PairEnvy(reading, target, counted)
+    envy = PairEnvy.of_plan(reading, target, counted)
     most = envy.largest()[0]
     if not close(seal.max_envy, most):
         yield Finding("A4", f"max_envy says {seal.max_envy:g}, should be {most:g}.")

@@ -1,14 +1,14 @@
-"""T2 to T4: whether a target fits the cluster and its users, and floors, envy rows and claims hold."""
+"""T2 to T4: whether a target fits the cluster and its users, and floors, envy and claims hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.audit.classes import best_split, brought, gain_of_more, most_held
 from evenhand.audit.dues import Dues
+from evenhand.audit.envy import PairEnvy
 from evenhand.audit.numbers import slack
 from evenhand.audit.reading import Reading
 from evenhand.audit.report import Finding
@@ -102,30 +102,29 @@ def _check_floor(leaf: Leaf, bundle: Bundle, objective: Objective) -> Iterator[F
             yield Finding("T4", f"the target of {leaf.group!r} is not its slice.", (leaf.group,))
 
 
-def envy_rows(reading: Reading, target: Target) -> NDArray[np.float64]:
-    """Return what each leaf (row) could gain at most from each other's scaled target (column): L - v (T3)."""
-    held = np.array(
-        [[target.bundle[leaf.group].get(kind, 0.0) for kind in reading.types] for leaf in target.leaves]
-    ).reshape(len(target.leaves), len(reading.types))
-    value = np.array([leaf.value(target.bundle[leaf.group]) for leaf in target.leaves])
-    ratio = target.entitled[:, None] / target.entitled[None, :]
-    rows: NDArray[np.float64] = (target.base - value)[:, None] + (target.slope @ held.T) * ratio
-    np.fill_diagonal(rows, 0.0)
-    return rows
+def missed_by_envy(reading: Reading, target: Target) -> float:
+    """Return by how much leaves would gain from each other's scaled bundles, in sum over pairs (T3)."""
+    envy = PairEnvy.of_target(reading, target)
+    if envy is None:
+        return 0.0
+    floors = np.array([leaf.floor for leaf in target.leaves])
+    rounding = np.divide(slack(), floors, out=np.ones_like(floors), where=floors > 0)
+    return float(sum(envy.most[row, column] * floors[row] for row, column in envy.beyond(rounding[:, None])))
 
 
 def _check_envy(reading: Reading, target: Target, share: float) -> Iterator[Finding]:
     """No leaf would gain more than a share of its floor from another's target scaled to its entitlement (T3, T4)."""
-    if len(target.leaves) < 2:
+    envy = PairEnvy.of_target(reading, target)
+    if envy is None:
         return
-    rows = envy_rows(reading, target)
-    tolerated = slack() * np.maximum(1.0, target.entitled[:, None] / target.entitled[None, :])
-    values = np.array([max(1.0, leaf.floor) for leaf in target.leaves])
-    allowed = share * np.array([leaf.floor for leaf in target.leaves])
-    for envier, envied in np.argwhere(rows - allowed[:, None] > np.maximum(tolerated, slack() * values[:, None])):
-        one, other = target.leaves[envier].group, target.leaves[envied].group
-        message = f"the target leaves {one!r} envious of {other!r} by {rows[envier, envied]:g}."
-        yield Finding("T3", message, (one, other))
+    floors = np.array([leaf.floor for leaf in target.leaves])[:, None]
+    rounding = slack() * np.maximum(np.maximum(1.0, target.entitled[:, None] / target.entitled[None, :]), floors)
+    limits = share + np.divide(rounding, floors, out=np.ones_like(rounding), where=floors > 0)
+    for envious, envied in envy.beyond(limits):
+        one, other = target.leaves[envious], target.leaves[envied]
+        by = envy.most[envious, envied] * one.floor
+        message = f"the target leaves {one.group!r} envious of {other.group!r} by {by:g}."
+        yield Finding("T3", message, (one.group, other.group))
 
 
 def _check_rise(reading: Reading, target: Target, given: dict[str, dict[str, float]]) -> Iterator[Finding]:

@@ -104,6 +104,16 @@ class BundleProgram:
         raise LimitHit("the iterations allowed do not do")
 
     @property
+    def left(self) -> int:
+        """Iterations that are not used up."""
+        return self._left
+
+    @property
+    def prices(self) -> FloatArray:
+        """Prices of the constraints met when the optimum was last found, in the order they were met; 0 or more."""
+        return self._prices
+
+    @property
     def unique(self) -> bool:
         """Whether no other optimum can exist: all basic prices and gaps are above 0."""
         return int((self._prices > _BINDING).sum() + (self._gaps > _BINDING).sum()) == self._count

@@ -1,9 +1,11 @@
 """Most throughput subject to envy-freeness and sharing incentive (rule T4, cooperative OEF with caps).
 
 Envy constraints are met lazily: at first those between leaves of like taste, then the worst found
-violated. Among optima the one nearest to the slices is chosen. Work is bounded by simplex iterations:
-where they do not do, the answer is the last one found, if next to nobody envies anybody under it, else
-the slices themselves, which are always envy-free and at their floors.
+violated. Among optima the one nearest to the slices is chosen. Lines that touch at the slices are too
+careful elsewhere where caps bind, so the program is repeated with lines that touch where bundles lie.
+Work is bounded by simplex iterations: where they do not do for the first program, the answer is the last
+one found, if next to nobody envies anybody under it, else the slices themselves, which are always
+envy-free and at their floors; where they do not do for a repeat, the division before it.
 """
 
 from __future__ import annotations
@@ -12,9 +14,18 @@ import numpy as np
 
 from evenhand.errors import SolverError
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
-from evenhand.fairness.fair_share import fair_share, near_slices
-from evenhand.fairness.group_value import FloatArray, GroupValues, wished_of
-from evenhand.fairness.rows import Grid, capacity_rows, envy_rows, floor_rows, grid_of, largest, largest_both_ways
+from evenhand.fairness.fair_share import NearTo, fair_share, near_slices
+from evenhand.fairness.group_value import FloatArray, GroupValues
+from evenhand.fairness.lines import Lines, slice_lines
+from evenhand.fairness.rows import (
+    Grid,
+    capacity_rows,
+    floor_rows,
+    grid_of,
+    largest,
+    largest_both_ways,
+    line_rows,
+)
 from evenhand.fairness.twins import Twins, merged
 from evenhand.shapes import BoolArray, IntArray
 
@@ -26,6 +37,15 @@ SLACK = 1e-8
 """Envy up to this, in throughput, counts as none."""
 ROUGH = 0.01
 """Envy, as a share of the floor, up to which an answer is served that is not finished."""
+MOST_REPEATS = 8
+LEAST_REPEATED = 4000
+"""Iterations that all repeats together may take at least, so far as they are allowed."""
+REPEATED = 1.5
+"""And so many times what the first program took, where that is more."""
+NEAR = 0.02
+"""Envy of a pair is near if by its line no more than this is missing, as a share of the floor."""
+ENOUGH = 1e-4
+"""Share of the throughput that a repeat must add to be taken."""
 
 
 def envy_free(values: GroupValues, iterations: int = 100_000) -> tuple[FloatArray, bool]:
@@ -63,7 +83,11 @@ def _one_type(values: GroupValues, gpu_type: int) -> FloatArray:
 
 
 def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
-    """Solve, and among optima take the one nearest to the slices; whether that was done to the end.
+    """Solve with the lines at the slices, then again and again with lines that touch where the bundles lie.
+
+    Returns
+    -------
+    The best bundles, and whether the last program that counts was solved to its end.
 
     Raises
     ------
@@ -71,55 +95,127 @@ def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
         If the iterations do not do, and the last answer is unfair.
     """
     values = twins.values
-    grid = grid_of(values)
-    program = BundleProgram(grid.worth, iterations)
-    program.at_most(capacity_rows(grid))
-    program.at_least(floor_rows(grid))
-    met = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
-    _meet(program, grid, met, _like_tastes(values))
-    x, done = _settled(program, grid, met, None)
-    if done and not program.unique:
-        program.nearest_to(*near_slices(grid))
-        x, done = _settled(program, grid, met, x)
-    return grid.lift(x), done
+    alone = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
+    found = _Program(grid_of(values), alone, slice_lines(values), iterations)
+    found.meet(*_like_tastes(values))
+    x, done = found.nearest()
+    if done:
+        x = _again(found, x, iterations)
+    return found.grid.lift(x), done
 
 
-def _settled(program: BundleProgram, grid: Grid, met: BoolArray, last: FloatArray | None) -> tuple[FloatArray, bool]:
-    """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
-    while True:
+def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
+    """Repeat with lines that touch v where the last bundles lie, while that brings enough and the work allowed does.
+
+    There they are at their least, so the last division meets the new lines: throughput never falls. Where the
+    lines of all pairs that bind are the old ones, the last division is the best one with the new ones, too.
+    """
+    grid, lines, oneself = found.grid, found.lines, np.eye(len(found.met), dtype=bool)
+    used = iterations - found.left
+    left = min(found.left, max(int(REPEATED * used), LEAST_REPEATED))
+    for _ in range(MOST_REPEATS):
+        bundles, binding = grid.lift(x), found.binding()
+        if used > left or not (lines.touching(bundles, *np.nonzero(binding))[1] | binding & oneself).any():
+            break
+        lines, _ = lines.touching(bundles, *np.nonzero(found.near(x) | binding))
+        binding &= ~oneself
+        again = _Program(grid, oneself.copy(), lines, left, found.slices)
+        again.meet(*np.nonzero(binding))
         try:
-            x = program.best()
-        except LimitHit:
-            if (
-                last is None
-                or _envy(grid, last, met=np.eye(len(met), dtype=bool), scale=grid.values.floor).max() > ROUGH
-            ):
-                raise
-            return last, False
-        last = x
-        worst = largest_both_ways(_envy(grid, x, met), WORST_PER_LEAF, SLACK)
-        if not len(worst[0]):
-            return x, True
-        _meet(program, grid, met, worst)
+            better, done = again.nearest()
+        except (LimitHit, SolverError):
+            break
+        if not done or grid.worth @ better <= grid.worth @ x * (1 + ENOUGH):
+            break
+        used, left = left - again.left, again.left
+        found, x = again, better
+    return x
 
 
-def _envy(grid: Grid, x: FloatArray, met: BoolArray, scale: FloatArray | None = None) -> FloatArray:
-    """Envy of each pair, -1 where its constraint is met already, float [L, L]; as a share of `scale`, float [L]."""
-    values, split = grid.values, grid.split(x)
-    envy = wished_of(values, values.per_leaf(split)) - values.brought(split)[:, None]
-    if scale is not None:
-        envy = np.where(envy > SLACK, envy / np.maximum(scale, SLACK)[:, None], 0.0)
-    envy[met] = -1.0
-    return envy
+class _Program:
+    """Most throughput subject to floors and lines, and which pairs' constraints are there.
 
+    Parameters
+    ----------
+    met : pairs whose constraints are there or need not be, bool [L, L]; kept up.
+    slices : what to stay near to, where it is known from another program.
+    """
 
-def _meet(program: BundleProgram, grid: Grid, met: BoolArray, pairs: tuple[IntArray, IntArray]) -> None:
-    """Add the constraints of pairs (envious, envied) that are not there yet."""
-    envious, envied = pairs
-    fresh = ~met[envious, envied]
-    envious, envied = envious[fresh], envied[fresh]
-    met[envious, envied] = True
-    program.at_least(envy_rows(grid, envious, envied))
+    def __init__(self, grid: Grid, met: BoolArray, lines: Lines, iterations: int, slices: NearTo | None = None) -> None:
+        self.grid, self.met, self.lines, self.slices = grid, met, lines, slices
+        self._program = BundleProgram(grid.worth, iterations)
+        first, floors = capacity_rows(grid), floor_rows(grid)
+        self._program.at_most(first)
+        self._program.at_least(floors)
+        self._pairs = [(np.full(first.count + floors.count, -1), np.full(first.count + floors.count, -1))]
+
+    @property
+    def left(self) -> int:
+        """Iterations that are not used up."""
+        return self._program.left
+
+    def nearest(self) -> tuple[FloatArray, bool]:
+        """The optimum nearest to the slices, and whether that was found to the end.
+
+        Raises
+        ------
+        LimitHit
+            If the iterations do not do, and the last answer is unfair.
+        """
+        x, done = self._settled(None)
+        if done and not self._program.unique:
+            self.slices = self.slices or near_slices(self.grid)
+            self._program.nearest_to(*self.slices)
+            x, done = self._settled(x)
+        return x, done
+
+    def binding(self) -> BoolArray:
+        """Pairs whose constraints have a price, bool [L, L]."""
+        prices = self._program.prices
+        envious, envied = (np.concatenate(part)[: len(prices)] for part in zip(*self._pairs, strict=True))
+        some = (prices > 0) & (envious >= 0)
+        found = np.zeros(self.met.shape, dtype=bool)
+        found[envious[some], envied[some]] = True
+        return found
+
+    def meet(self, envious: IntArray, envied: IntArray) -> None:
+        """Add the constraints of pairs that are not there yet."""
+        fresh = ~self.met[envious, envied]
+        envious, envied = envious[fresh], envied[fresh]
+        self.met[envious, envied] = True
+        self._pairs.append((envious, envied))
+        self._program.at_least(line_rows(self.grid, envious, envied, *self.lines.of(envious, envied)))
+
+    def _settled(self, last: FloatArray | None) -> tuple[FloatArray, bool]:
+        """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
+        while True:
+            try:
+                x = self._program.best()
+            except LimitHit:
+                if last is None or self._roughness(last) > ROUGH:
+                    raise
+                return last, False
+            last = x
+            worst = largest_both_ways(np.where(self.met, -1.0, self._envy(x)), WORST_PER_LEAF, SLACK)
+            if not len(worst[0]):
+                return x, True
+            self.meet(*worst)
+
+    def _envy(self, x: FloatArray) -> FloatArray:
+        """By how much each pair's line is above what the envious has, float [L, L]."""
+        values, split = self.grid.values, self.grid.split(x)
+        return np.asarray(self.lines.wished(values.per_leaf(split)) - values.brought(split)[:, None])
+
+    def near(self, x: FloatArray) -> BoolArray:
+        """Pairs that are next to envy by their lines, bool [L, L]: theirs are worth touching."""
+        return np.asarray(self._envy(x) >= -NEAR * self.grid.values.floor[:, None])
+
+    def _roughness(self, x: FloatArray) -> float:
+        """Most envy as a share of a floor."""
+        envy = self._envy(x)
+        np.fill_diagonal(envy, -1.0)
+        floor = np.maximum(self.grid.values.floor, SLACK)[:, None]
+        return float(np.where(envy > SLACK, envy / floor, 0.0).max())
 
 
 def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:

@@ -201,12 +201,12 @@ def _split(table: ClassTable, weights: FloatArray, cap: IntArray, bundles: Float
     return found
 
 
-def used_of(weights: FloatArray, cap: IntArray, bundles: FloatArray) -> FloatArray:
+def used_of(weights: FloatArray, cap: IntArray | FloatArray, bundles: FloatArray) -> FloatArray:
     """The part of each bundle that a class would use: best types first, up to its cap, none of W = 0 (T1).
 
     Parameters
     ----------
-    weights, bundles : float [n, T]; cap : int [n].
+    weights, bundles : float [n, T]; cap : GPUs, [n].
     """
     order = np.argsort(-weights, axis=1, kind="stable")
     offered = np.take_along_axis(np.where(weights > 0, bundles, 0.0), order, axis=1)
@@ -220,22 +220,6 @@ def used_of(weights: FloatArray, cap: IntArray, bundles: FloatArray) -> FloatArr
 def value_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
     """v_i of one bundle for each leaf, float [L] (T1)."""
     return values.brought(best_split(values, bundles))
-
-
-def envy_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
-    """By how much L_i of the others' scaled bundles exceeds v_i of the own, at least 0 (T3).
-
-    Parameters
-    ----------
-    bundles : GPUs, float [L, T].
-
-    Returns
-    -------
-    Throughput, the envious first, float [L, L].
-    """
-    envy = np.maximum(wished_of(values, bundles) - value_of(values, bundles)[:, None], 0.0)
-    np.fill_diagonal(envy, 0.0)
-    return envy
 
 
 def wished_of(values: GroupValues, bundles: FloatArray) -> FloatArray:

@@ -11,12 +11,14 @@ import numpy as np
 
 from evenhand.fairness.best_split import split_of
 from evenhand.fairness.cap_price import cap_prices
-from evenhand.fairness.group_value import FloatArray, GroupValues, used_of, wished_of
+from evenhand.fairness.group_value import FloatArray, GroupValues, used_of, value_of, wished_of
 from evenhand.fairness.rows import largest
 from evenhand.shapes import IntArray
 
 _AT_ONCE = 3
 """Pairs of each leaf that are solved in one go."""
+_NONE = 1e-8
+"""Envy up to this, in throughput, is rounding."""
 
 
 def pair_envy(values: GroupValues, held: FloatArray, reached: FloatArray, enough: FloatArray, told: int) -> FloatArray:
@@ -42,6 +44,23 @@ def pair_envy(values: GroupValues, held: FloatArray, reached: FloatArray, enough
         if not keep.any():
             return pairs.envy
         pairs.settle(rows[keep], columns[keep])
+
+
+def envy_missed(values: GroupValues, bundles: FloatArray) -> float:
+    """By how much leaves would gain from each other's scaled bundles: throughput, in sum over pairs (T3).
+
+    Parameters
+    ----------
+    bundles : x, GPUs, float [L, T].
+    """
+    floor, count = np.where(values.floor > 0, values.floor, np.inf), len(values.floor)
+    rounding, value = _NONE / floor, value_of(values, bundles)
+    beyond = wished_of(values, bundles) - value[:, None] > _NONE
+    np.fill_diagonal(beyond, False)
+    if not beyond[values.floor > 0].any():
+        return 0.0
+    envy = pair_envy(values, bundles, value, rounding, count * count)
+    return float((np.where(envy > rounding[:, None], envy, 0.0) * values.floor[:, None]).sum())
 
 
 class _Pairs:

@@ -118,15 +118,25 @@ def envy_rows(grid: Grid, envious: IntArray, envied: IntArray) -> Rows:
 
     Counted in the unit of the envious.
     """
+    return line_rows(grid, envious, envied, grid.values.base[envious], grid.values.lever[envious])
+
+
+def line_rows(grid: Grid, envious: IntArray, envied: IntArray, base: FloatArray, slope: FloatArray) -> Rows:
+    """v_i(x_i) - (e_i/e_l) slope x_l >= base, one row for each of n pairs with lines of their own (T3, T4).
+
+    Parameters
+    ----------
+    base : float [n]; slope : float [n, T].
+    """
     values, unit = grid.values, grid.unit
     keys, columns = _columns_of(grid, envious)
     more, theirs = _columns_of(grid, envied)
     i, other = envious[more], envied[more]
-    wished = values.lever[i, grid.gpu_type[theirs]] * (values.entitled[i] / unit[i])
+    wished = slope[more, grid.gpu_type[theirs]] * (values.entitled[i] / unit[i])
     wished *= unit[other] / values.entitled[other]
     keys, columns = np.concatenate([keys, more]), np.concatenate([columns, theirs])
     data = np.concatenate([grid.own[columns[: len(columns) - len(theirs)]], -wished])
-    constant = (values.base / unit)[envious]
+    constant = base / unit[envious]
     rows = compressed(keys, columns, data, constant, np.full(len(constant), INFINITY))
     return _joined(rows, grid.count) if (envious == envied).any() else rows
 

@@ -21,6 +21,22 @@ def value_of_others(values: GroupValues, bundles: FloatArray) -> FloatArray:
     return found
 
 
+def envy_of(values: GroupValues, bundles: FloatArray) -> FloatArray:
+    """By how much v_i of the others' scaled bundles exceeds v_i of the own, at least 0 (T3).
+
+    Parameters
+    ----------
+    bundles : GPUs, float [L, T].
+
+    Returns
+    -------
+    Throughput, the envious first, float [L, L].
+    """
+    envy = np.maximum(value_of_others(values, bundles) - value_of(values, bundles)[:, None], 0.0)
+    np.fill_diagonal(envy, 0.0)
+    return envy
+
+
 def over_floor(values: GroupValues, amounts: FloatArray) -> FloatArray:
     """Throughput of each pair as a share of the first one's floor, float [L, L]; 0 where that is 0."""
     safe = np.where(values.floor > 0, values.floor, np.inf)
