@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 
 from evenhand_models import ObjectiveComparison
 
+_LEAST_SPAN = 0.01
+"""What is less than this is rounding, and is drawn as such."""
 _COLOUR, _LINE = "#4c78a8", "#d62728"
 
 
@@ -44,6 +46,7 @@ def _bars(
 ) -> None:
     names = [str(o.objective) for o in found.objectives]
     axes.barh(names, [0.0 if value is None else value for value in values], color=_COLOUR)
+    axes.set_xlim(left=0.0, right=max(_LEAST_SPAN, axes.get_xlim()[1]))
     axes.invert_yaxis()
     axes.set_title(title, fontsize=10)
     axes.tick_params(labelsize=8)

@@ -27,7 +27,7 @@ WRONG = (SpeedupFlag.OVERDECLARED, SpeedupFlag.UNDERDECLARED)
 STYLES = {SpeedupFlag.SUSPECT: "yellow", SpeedupFlag.OVERDECLARED: "bold red", SpeedupFlag.UNDERDECLARED: "bold red"}
 ROOMY = 90
 """Columns from which a ratio comes with what it is compared with."""
-WIDE = 100
+WIDE = 108
 """Columns from which the gains under all objectives fit side by side."""
 USES = {
     SpeedupUse.DECLARED: "what is declared",
