@@ -15,6 +15,7 @@ from evenhand_api.ledger.clusters import find_cluster
 from evenhand_api.ledger.database import open_engine, writing
 from evenhand_api.ledger.events import record_events
 from evenhand_api.ledger.rounds import Posted, decide_round
+from evenhand_api.ledger.turns import turn
 from evenhand_api.ledger.words import EventBatch
 from evenhand_models.parse import parse_fields
 
@@ -92,3 +93,23 @@ class Killed:
 
     def close(self) -> None:
         self._server.kill()
+
+
+class Holding:
+    """A process that has the turn of the first cluster and never gives it back."""
+
+    def __init__(self, url: str) -> None:
+        self._near, far = _processes.Pipe()
+        self._process = _processes.Process(target=_hold, args=(far, url), daemon=True)
+        self._process.start()
+        assert self._near.recv_bytes() == b"held"
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.join()
+
+
+def _hold(pipe: Connection, url: str) -> None:
+    with turn(open_engine(url), 1):
+        pipe.send_bytes(b"held")
+        pipe.recv_bytes()  # nothing ever comes
