@@ -41,7 +41,8 @@ MOST_REPEATS = 8
 LEAST_REPEATED = 4000
 """Iterations that all repeats together may take at least, so far as they are allowed."""
 REPEATED = 1.5
-"""And so many times what the first program took, where that is more."""
+"""And so many times what the first program took, where that is more; but no more than this part of all work:"""
+REPEATED_SHARE = 4
 NEAR = 0.02
 """Envy of a pair is near if by its line no more than this is missing, as a share of the floor."""
 ENOUGH = 1e-4
@@ -112,7 +113,7 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
     """
     grid, lines, oneself = found.grid, found.lines, np.eye(len(found.met), dtype=bool)
     used = iterations - found.left
-    left = min(found.left, max(int(REPEATED * used), LEAST_REPEATED))
+    left = min(found.left, max(min(int(REPEATED * used), iterations // REPEATED_SHARE), LEAST_REPEATED))
     for _ in range(MOST_REPEATS):
         bundles, binding = grid.lift(x), found.binding()
         if used > left or not (lines.touching(bundles, *np.nonzero(binding))[1] | binding & oneself).any():
