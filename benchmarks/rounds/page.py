@@ -19,6 +19,9 @@ clock of the time limit, so that a shared machine does not decide).
 `gap` is proven: (bound - objective) / target throughput, in percent. A GPU that a leaf is short of counts 100 in the
 objective, and 200 or 400 at the levels above (docs/model.md, O): 100 % is one GPU in a hundred short at a leaf, or
 one in four hundred at the top.
+
+From M on the limit ends the search before the proof. Where HiGHS was run on the same program its bound was 2 to 4 % of
+throughput below ours: most of a gap is what the plan still lacks, not the bound.
 """
 COLUMNS = (
     "size",
