@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from evenhand.assignments import assignments
 from evenhand.audit import audit
 from evenhand.certify import certificate
-from evenhand.collector import collector_at_rest
 from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.errors import AuditFailed, PlacementError, SolverError
@@ -39,6 +38,7 @@ from evenhand_models import (
     seal,
     state_hash,
 )
+from evenhand_models.collection import without_collection
 
 RESERVE_SHARE = 0.04
 RESERVE_OF_MEASURED = 12.0
@@ -88,7 +88,7 @@ def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
 
 def decide(state: ClusterState, policy: Policy, memory: Memory | None) -> Plan:
     """`allocate`, with the memory of the round before if there is one; it is changed to that of this round."""
-    with collector_at_rest():
+    with without_collection():
         return _decide(state, policy, memory, Deadline(policy.time_limit_s))
 
 
