@@ -16,6 +16,11 @@ def in_grains(milli: IntArray) -> IntArray:
     return milli * GRAIN // 1000
 
 
+def in_grains_held(milli: IntArray) -> IntArray:
+    """Thousandths of a GPU that gangs hold in whole grains, rounded up."""
+    return -(-milli * GRAIN // 1000)
+
+
 class GangsBelow:
     """Whole gangs of the budgeted live jobs below each group, in grains of a charged GPU; subtrees are slices."""
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
-from evenhand.gangs_below import GangsBelow, in_grains
+from evenhand.gangs_below import GangsBelow, in_grains, in_grains_held
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
 from evenhand.program.constraints.entitlement import GRAIN
 from evenhand.program.prices import (
@@ -66,8 +66,8 @@ def standing(snapshot: Snapshot, outcome: Outcome) -> Standing:
         allocated=_by_type(s, all_, mine),
         unallocated=_by_type(s, all_, spare),
         throughput=_by_group(s, group[own], speed[own] / 1000),
-        counted_charged=_by_group(s, group, in_grains(gpus * s.rate_milli[kind]) / GRAIN),
-        counted_useful=_by_group(s, group, in_grains(speed) / GRAIN),
+        counted_charged=_by_group(s, group, in_grains_held(gpus * s.rate_milli[kind]) / GRAIN),
+        counted_useful=_by_group(s, group, in_grains_held(speed) / GRAIN),
         counted_throughput=_by_group(s, group, speed / 1000),
     )
 

@@ -205,8 +205,13 @@ def parts(job: Job) -> list[int]:
 
 
 def sixteenths(gpus: float) -> float:
-    """Round what one gang holds down to a sixteenth of a GPU (O); amounts are whole thousandths."""
+    """Round what is owed to a gang down to a sixteenth of a GPU (O); amounts are whole thousandths."""
     return round(1000 * gpus) * 16 // 1000 / 16
+
+
+def sixteenths_held(gpus: float) -> float:
+    """Round what one gang holds up to a sixteenth of a GPU (O)."""
+    return math.ceil(round(1000 * gpus) * 16 / 1000) / 16
 
 
 def best_sum(sizes: list[float], amount: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from evenhand_models import Job
-from oracles.dues import Dues, sixteenths
+from oracles.dues import Dues, sixteenths_held
 from oracles.moves import Move
 from oracles.reading import Reader
 
@@ -56,8 +56,8 @@ class Prices:
         reader = self.reader
         if move.kind is not None:
             for above in reader.lineage(group):
-                yield ("held", above), sixteenths(move.gpus * reader.rate[move.kind])
-            yield ("use", group), sixteenths(move.gpus * reader.speed[job.id][move.kind])
+                yield ("held", above), sixteenths_held(move.gpus * reader.rate[move.kind])
+            yield ("use", group), sixteenths_held(move.gpus * reader.speed[job.id][move.kind])
             yield ("thr", group), move.gpus * reader.speed[job.id][move.kind]
             if move.what == "reserve":
                 yield ("reserved", move.kind), move.gpus

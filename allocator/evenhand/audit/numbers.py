@@ -25,3 +25,8 @@ SIXTEEN = 16
 def sixteenths(milli: int) -> int:
     """Return thousandths of a GPU as whole sixteenths, rounded down."""
     return milli * SIXTEEN // 1000
+
+
+def sixteenths_held(milli: int) -> int:
+    """Return thousandths of a GPU that a gang holds as whole sixteenths, rounded up."""
+    return -(-milli * SIXTEEN // 1000)

@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.audit.decisions import Choice, Decisions
 from evenhand.audit.dues import Dues
 from evenhand.audit.jobs import JobReading
-from evenhand.audit.numbers import SIXTEEN, sixteenths
+from evenhand.audit.numbers import SIXTEEN, sixteenths, sixteenths_held
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.target import Target
 from evenhand_models import Action
@@ -90,8 +90,8 @@ def tally(reading: Reading, decisions: Decisions) -> Tally:
             else:
                 kind, gpus = decisions.reserved.get(job.job.id), job.job.gpus
             if kind is not None:
-                held[group] += sixteenths(gpus * reading.charge[kind])
-                used[group] += sixteenths(gpus * job.rates.get(kind, 0))
+                held[group] += sixteenths_held(gpus * reading.charge[kind])
+                used[group] += sixteenths_held(gpus * job.rates.get(kind, 0))
                 throughput[group] += gpus * job.rates.get(kind, 0)
     return Tally(held, used, throughput, runs, running)
 

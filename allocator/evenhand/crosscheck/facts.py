@@ -147,6 +147,11 @@ def grains(milli: int) -> int:
     return GRAIN * milli // MILLI
 
 
+def grains_held(milli: int) -> int:
+    """Return thousandths of a GPU that a gang holds as whole sixteenths, rounded up (O)."""
+    return (GRAIN * milli + MILLI - 1) // MILLI
+
+
 def sizes(job: Job) -> list[int]:
     """Return the sizes a job is offered, ascending (G1)."""
     further = (job.gpus - least(job)) // worker(job)

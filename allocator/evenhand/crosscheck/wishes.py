@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from evenhand.audit.jobs import MILLI
 from evenhand.crosscheck.draft import RUNS, STAYS, Act, Draft, Way
-from evenhand.crosscheck.facts import GRAIN, grains
+from evenhand.crosscheck.facts import GRAIN, grains_held
 from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
@@ -66,7 +66,7 @@ def _add_shortfalls(draft: Draft) -> None:
     named: dict[str, Group] = {group.id: group for group in reading.state.groups}
     for group in tree.order:
         below = [member for member in reading.members if group in tree.path(member)]
-        held = holding(draft, below, lambda way: grains(way.gpus * reading.charge[way.kind or ""]))
+        held = holding(draft, below, lambda way: grains_held(way.gpus * reading.charge[way.kind or ""]))
         promised = facts.dues.guarantee[group]
         if named[group].guaranteed_gpus is not None and promised > 0:
             need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
@@ -75,7 +75,7 @@ def _add_shortfalls(draft: Draft) -> None:
             need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** min(12, tree.height[group])
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
-        used = holding(draft, [leaf.group], lambda way: grains(way.gpus * way.job.rates.get(way.kind or "", 0)))
+        used = holding(draft, [leaf.group], lambda way: grains_held(way.gpus * way.job.rates.get(way.kind or "", 0)))
         _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), LEAF)
 
 

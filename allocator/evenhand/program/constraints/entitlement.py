@@ -1,7 +1,8 @@
 """O1 to O3: shortfall against guarantees, inner levels, leaves' aims and owed gangs, counted in `GRAIN`ths of a GPU.
 
 short_c >= a_c - sum of [size rho] x over budgeted jobs below c; short_i >= aim_i - sum of [size r] x over the leaf's;
-[] rounds each gang down to the grain: finer grains make knapsacks that no solver closes, and nobody a job better off.
+What is owed is rounded down to the grain, what a gang holds up, so that rounding alone makes nobody short: finer grains
+make knapsacks that no solver closes, and nobody a job better off.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ GRAIN = 16
 def grains(milli: int) -> int:
     """Thousandths of a GPU in whole grains, rounded down: gangs that fit an entitlement still do."""
     return milli * GRAIN // 1000
+
+
+def grains_held(milli: int) -> int:
+    """Thousandths of a GPU that a gang holds in whole grains, rounded up: rounding alone makes nobody short."""
+    return -(-milli * GRAIN // 1000)
 
 
 def whole_gangs(demands: list[int], entitled: float) -> int:
@@ -61,8 +67,8 @@ def add_rows(program: Program) -> None:
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])
-        charged[g].append((column, grains(gpus * int(s.rate_milli[gpu_type]))))
-        useful[g].append((column, grains(gpus * int(s.speed_milli[job, gpu_type]))))
+        charged[g].append((column, grains_held(gpus * int(s.rate_milli[gpu_type]))))
+        useful[g].append((column, grains_held(gpus * int(s.speed_milli[job, gpu_type]))))
         if job in owed:
             model.add_cost(column, price * int(s.size[job]))
 
@@ -74,8 +80,8 @@ def add_rows(program: Program) -> None:
     for j in program.fixed:
         if s.budgeted[j]:
             g, t = int(s.group[j]), int(s.held_type[j])
-            charged_fixed[g] += grains(int(s.held[j]) * int(s.rate_milli[t]))
-            useful_fixed[g] += grains(int(s.held[j]) * s.held_speed_milli(j))
+            charged_fixed[g] += grains_held(int(s.held[j]) * int(s.rate_milli[t]))
+            useful_fixed[g] += grains_held(int(s.held[j]) * s.held_speed_milli(j))
     model.offset -= price * sum(int(s.size[j]) for j in owed if j not in program.fixed)
 
     below: dict[int, list[int]] = defaultdict(list)
