@@ -16,14 +16,18 @@ from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
 from evenhand.program.constraints.entitlement import GRAIN
 from evenhand.program.prices import (
     AGE_STEP,
+    INNER_MARGIN,
+    LEAF_MARGIN,
     PRESENCE,
     PRIORITY,
     WEIGHT_ENVY,
     WEIGHT_LEAF,
+    WEIGHT_OWED,
     Prices,
     Worth,
     guarantee_weight,
     inner_weight,
+    weighed,
 )
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
@@ -125,15 +129,20 @@ def shortfalls(
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
             need = gangs.within(c, float(entitled.entitled[c]))
-            inner += inner_weight(tree.height[c]) * max(0.0, need - held[c])
+            inner += inner_weight(tree.height[c]) * weighed(need - float(held[c]), _part(need, INNER_MARGIN))
     aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
-    for short in (WEIGHT_LEAF * np.maximum(0.0, aims - got.counted_useful[target.leaves])).tolist():
-        leaves += short
+    for aim, used in zip(aims.tolist(), got.counted_useful[target.leaves].tolist(), strict=True):
+        leaves += WEIGHT_LEAF * weighed(aim - used, _part(aim, LEAF_MARGIN))
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
-            leaves += WEIGHT_LEAF * int(s.size[j])
+            leaves += WEIGHT_OWED * int(s.size[j])
     return guarantees, inner, leaves
+
+
+def _part(need: float, margin: int) -> float:
+    """Margin of what is owed, both in whole grains as GPUs."""
+    return round(need * GRAIN) // margin / GRAIN
 
 
 def largest_gangs(snapshot: Snapshot) -> FloatArray:

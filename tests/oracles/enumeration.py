@@ -17,6 +17,7 @@ between budgeted victims and unallocated arrivals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -151,10 +152,10 @@ class Enumeration:
                 short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
                 goals["guarantees"] -= 200.0 * 2 ** min(12, top) * short
             if dues.has_children(group.id):
-                short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
+                short = weighed(dues.reach(group.id, due.entitled), held, 32)
                 goals["inner_levels"] -= 100.0 * 2 ** min(12, dues.height(group.id)) * short
         for group, aim in self.aims().items():
-            goals["leaves"] -= 100 * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
+            goals["leaves"] -= 100 * weighed(sixteenths(aim), sums.get(("use", group), zero), 16)
         goals["envy"] -= self._envy(sums) / 16
         goals["order"] += self._handover(sums)
         goals["allowed"] = self._allowed(sums)
@@ -306,3 +307,10 @@ class Enumeration:
                 held[group] += sum(stays.values()) if self._is_in(job, group) else 0
         full = any(used[p.node] + p.gpus > reader.room(reader.nodes[p.node]) for p in victim.placement)
         return full or any(self._is_in(victim, g) and held[g] + victim.placed_gpus > self.limit(g) for g in held)
+
+
+def weighed(due: float, got: Floats, parts: int) -> Floats:
+    """What is missing of something due, as it counts: a hundredth within the margin, whole sixteenths of due / parts (O)."""
+    margin = math.floor(16 * due / parts) / 16
+    missing = np.maximum(due - got, 0)
+    return np.where(missing <= margin, missing / 100, missing - margin + margin / 100)

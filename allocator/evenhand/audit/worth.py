@@ -136,18 +136,26 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
 
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
-    short = sum(
-        max(0, within - held[group]) << min(12, reading.tree.height[group]) for group, within in dues.within.items()
+    short = fsum(
+        _counted(within - held[group], within // 32) * (1 << min(12, reading.tree.height[group]))
+        for group, within in dues.within.items()
     )
     return 100.0 * short / SIXTEEN
 
 
+def _counted(short: int, margin: int) -> float:
+    """Sixteenths short as they weigh: those within the margin a hundredth."""
+    near = min(max(0, short), margin)
+    return max(0, short) - near + near / 100
+
+
 def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
     """O3: what leaves miss of their aims, and owed gangs that neither run nor are reserved."""
-    short = sum(max(0, sixteenths(aim) - counted.used.get(group, 0)) for group, aim in target.aim.items())
+    aims = {group: sixteenths(aim) for group, aim in target.aim.items()}
+    short = fsum(_counted(aim - counted.used.get(group, 0), aim // 16) for group, aim in aims.items())
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
-    return 100.0 * (short / SIXTEEN + missing)
+    return 100.0 * short / SIXTEEN + 200.0 * missing
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:

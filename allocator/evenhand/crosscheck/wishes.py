@@ -11,7 +11,9 @@ from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
 LEAF = 100.0
-"""Weight of a GPU a leaf is short of its aim (O3)."""
+"""Weight of a GPU a leaf is short of its aim (O3), beyond the margin."""
+OWED = 200.0
+"""Weight of a GPU of an owed gang (O3)."""
 
 
 def add_wishes(draft: Draft) -> None:
@@ -70,23 +72,27 @@ def _add_shortfalls(draft: Draft) -> None:
         promised = facts.dues.guarantee[group]
         if named[group].guaranteed_gpus is not None and promised > 0:
             need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
-            _short(draft, "guarantees", f"O1_group_{group}", held, need, weight)
+            _short(draft, "guarantees", f"O1_group_{group}", held, need, weight, 0)
         if tree.below(group):
             need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** min(12, tree.height[group])
-            _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
+            _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight, need // 32)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains_held(way.gpus * way.job.rates.get(way.kind or "", 0)))
-        _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), LEAF)
+        aim = facts.aim(leaf.group)
+        _short(draft, "leaves", f"O3_group_{leaf.group}", used, aim, LEAF, aim // 16)
 
 
-def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float) -> None:
-    """Pay for what is missing of a need, in sixteenths."""
+def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float, margin: int) -> None:
+    """Pay for what is missing of a need, in sixteenths: within the margin a hundredth of the weight."""
     if need <= 0:
         return
     sheet = draft.sheet
-    column = sheet.follows(f"short_{name}", need, lambda values: max(0.0, need - amount(held, values)))
+    missing: Follow = lambda values: max(0.0, need - amount(held, values))  # noqa: E731
+    column = sheet.follows(f"short_{name}", need, lambda values: max(0.0, missing(values) - margin))
+    near = sheet.follows(f"near_{name}", margin, lambda values: min(missing(values), margin))
     enough = [(c, min(counted, float(need))) for c, counted in held]  # one that is enough is enough
-    sheet.row(name, [(column, 1.0), *enough], low=float(need))
+    sheet.row(name, [(column, 1.0), (near, 1.0), *enough], low=float(need))
+    sheet.pay(goal, near, -weight / GRAIN / 100)
     sheet.pay(goal, column, -weight / GRAIN)
 
 
@@ -96,10 +102,10 @@ def _add_owed(draft: Draft) -> None:
         job = crew.first
         if job.job.id not in draft.facts.dues.owed:
             continue
-        draft.sheet.add("leaves", -LEAF * job.job.gpus)
+        draft.sheet.add("leaves", -OWED * job.job.gpus)
         for way in draft.of(crew):
             if way.act is not Act.PREEMPT:
-                draft.sheet.pay("leaves", way.column, LEAF * job.job.gpus)
+                draft.sheet.pay("leaves", way.column, OWED * job.job.gpus)
 
 
 def _add_handovers(draft: Draft) -> None:

@@ -13,6 +13,13 @@ from evenhand.snapshot import Snapshot
 
 SCALE = 160_000_000
 WEIGHT_LEAF = 100.0
+WEIGHT_OWED = 200.0
+"""Of a GPU of an owed gang: as at the first inner level, since it is owed above its leaf."""
+NEAR = 1 / 100
+"""Weight of a GPU short within the margin, against one beyond it: usage evens it out, no running work is worth losing for it."""
+LEAF_MARGIN = 16
+INNER_MARGIN = 32
+"""Parts of what is owed that make the margin."""
 WEIGHT_ENVY = 1 / 16
 MOST_HEIGHT = 12
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
@@ -31,6 +38,12 @@ def inner_weight(height: int) -> float:
 def guarantee_weight(top_height: int) -> float:
     """Weight of a charged GPU short of a guarantee (O1): above every inner level."""
     return 2 * WEIGHT_LEAF * 2.0 ** min(top_height, MOST_HEIGHT)
+
+
+def weighed(short: float, margin: float) -> float:
+    """A shortfall as it counts (rules O1 to O3): within the margin a hundredth, beyond it whole; same unit as both."""
+    near = min(max(0.0, short), margin)
+    return NEAR * near + max(0.0, short - margin)
 
 
 @dataclass(frozen=True)

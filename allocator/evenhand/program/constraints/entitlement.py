@@ -12,7 +12,16 @@ from collections import defaultdict
 import numpy as np
 
 from evenhand.program.index import parts_of
-from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight, inner_weight
+from evenhand.program.prices import (
+    INNER_MARGIN,
+    LEAF_MARGIN,
+    NEAR,
+    SCALE,
+    WEIGHT_LEAF,
+    WEIGHT_OWED,
+    guarantee_weight,
+    inner_weight,
+)
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
@@ -63,7 +72,7 @@ def add_rows(program: Program) -> None:
     charged_fixed: dict[int, int] = defaultdict(int)
     useful_fixed: dict[int, int] = defaultdict(int)
     owed = frozenset(program.owed)
-    price = round(WEIGHT_LEAF * SCALE)
+    price = round(WEIGHT_OWED * SCALE)
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])
@@ -95,31 +104,43 @@ def add_rows(program: Program) -> None:
         held = sum(charged_fixed[g] for g in below[c])
         if tree.groups[c].guaranteed_gpus is not None and program.entitlement.guaranteed[c] > 0:
             need = whole_gangs(demands[c], float(program.entitlement.guaranteed[c]))
-            _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top))
+            _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top), 0)
         if tree.children[c]:
             need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))
-            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]))
+            margin = need // INNER_MARGIN
+            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]), margin)
     for i, g in enumerate(program.target.leaves):
-        need = grains(int(program.target.aim_milli[i])) - useful_fixed[int(g)]
-        row = _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, WEIGHT_LEAF)
+        need = grains(int(program.target.aim_milli[i]))
+        row = _shortfall(
+            program,
+            f"O3[{tree.ids[int(g)]}]",
+            useful[int(g)],
+            need - useful_fixed[int(g)],
+            WEIGHT_LEAF,
+            need // LEAF_MARGIN,
+        )
         if row is not None:
             program.columns.leaf_rows[int(g)] = row
 
 
 def _shortfall(
-    program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float
-) -> tuple[int, int] | None:
-    """short >= need - sum, priced; coefficients clipped at need (a tighter LP, the same integer answers).
+    program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float, margin: int
+) -> tuple[int, int, int] | None:
+    """short + near >= need - sum, priced, near at most the margin (grains).
 
-    Returns row and column, None where nothing can be short.
+    Coefficients are clipped at need (a tighter LP, the same integer answers).
+
+    Returns row and columns (short beyond the margin, within it), None where nothing can be short.
     """
     if need <= 0:
         return None
     model = program.model
-    short = model.column(0, need, -round(weight * SCALE / GRAIN), lambda: f"short {name}")
-    columns, values = [short], [1]
+    margin = min(margin, need)
+    short = model.column(0, need - margin, -round(weight * SCALE / GRAIN), lambda: f"short {name}")
+    near = model.column(0, margin, -round(NEAR * weight * SCALE / GRAIN), lambda: f"nearly {name}")
+    columns, values = [short, near], [1, 1]
     for column, value in parts:
         if value > 0:
             columns.append(column)
             values.append(min(value, need))
-    return model.row(columns, values, need, FREE, lambda: name), short
+    return model.row(columns, values, need, FREE, lambda: name), short, near
