@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.claims import claims
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
@@ -23,7 +24,6 @@ from evenhand.program.prices import (
     Prices,
     Worth,
     guarantee_weight,
-    inner_weight,
 )
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
@@ -116,7 +116,7 @@ def shortfalls(
     s, tree = snapshot, snapshot.tree
     got = standing(s, outcome)
     held = below(s, got.counted_charged)
-    gangs = GangsBelow(s)
+    gangs, weight = GangsBelow(s), claims(s, entitled)
     top = max(tree.height, default=0)
     guarantees = inner = leaves = 0.0
     for c in range(len(tree.ids)):
@@ -125,10 +125,11 @@ def shortfalls(
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
             need = gangs.within(c, float(entitled.entitled[c]))
-            inner += inner_weight(tree.height[c]) * max(0.0, need - held[c])
+            inner += weight.inner[c] * max(0.0, need - held[c])
     aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
-    for short in (WEIGHT_LEAF * np.maximum(0.0, aims - got.counted_useful[target.leaves])).tolist():
-        leaves += short
+    missing = np.maximum(0.0, aims - got.counted_useful[target.leaves])
+    for g, short in zip(target.leaves.tolist(), missing.tolist(), strict=True):
+        leaves += weight.leaf[g] * short
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:

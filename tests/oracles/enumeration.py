@@ -152,9 +152,9 @@ class Enumeration:
                 goals["guarantees"] -= 200.0 * 2 ** min(12, top) * short
             if dues.has_children(group.id):
                 short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
-                goals["inner_levels"] -= 100.0 * 2 ** min(12, dues.height(group.id)) * short
+                goals["inner_levels"] -= due.claim * 2 ** min(12, dues.height(group.id)) * short
         for group, aim in self.aims().items():
-            goals["leaves"] -= 100 * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
+            goals["leaves"] -= dues.leaf[group].claim * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
         goals["envy"] -= self._envy(sums) / 16
         goals["order"] += self._handover(sums)
         goals["allowed"] = self._allowed(sums)

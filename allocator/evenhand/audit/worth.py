@@ -137,17 +137,26 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
     short = sum(
-        max(0, within - held[group]) << min(12, reading.tree.height[group]) for group, within in dues.within.items()
+        _weight(firm=group in dues.firm) * (max(0, within - held[group]) << min(12, reading.tree.height[group]))
+        for group, within in dues.within.items()
     )
-    return 100.0 * short / SIXTEEN
+    return short / SIXTEEN
 
 
 def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
     """O3: what leaves miss of their aims, and owed gangs that neither run nor are reserved."""
-    short = sum(max(0, sixteenths(aim) - counted.used.get(group, 0)) for group, aim in target.aim.items())
+    short = sum(
+        _weight(firm=group in dues.firm_leaf) * max(0, sixteenths(aim) - counted.used.get(group, 0))
+        for group, aim in target.aim.items()
+    )
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
-    return 100.0 * (short / SIXTEEN + missing)
+    return short / SIXTEEN + 100.0 * missing
+
+
+def _weight(*, firm: bool) -> float:
+    """Return what a GPU short of a claim weighs (O2, O3)."""
+    return 100.0 if firm else 1.0
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
@@ -201,7 +210,7 @@ def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
     if job.hit or choice.action not in (Action.PREEMPT, Action.MIGRATE):
         return ahead
     pace = job.held_gpus * job.rates.get(job.held_type or "", 0) / MILLI
-    lost = pace * job.lost_s / policy.lookahead_s
+    lost = pace * job.lost_s / policy.lookahead_s * policy.lost_work_weight
     if choice.action is Action.PREEMPT and not job.job.contract.resumable:
         lost += pace
     return ahead - lost

@@ -10,8 +10,8 @@ from evenhand.crosscheck.facts import GRAIN, grains
 from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
-LEAF = 100.0
-"""Weight of a GPU a leaf is short of its aim (O3)."""
+LEAF, SOFT = 100.0, 1.0
+"""Weight of a GPU a leaf is short of its aim where its claim is firm, and where it is not (O2, O3)."""
 
 
 def add_wishes(draft: Draft) -> None:
@@ -72,11 +72,13 @@ def _add_shortfalls(draft: Draft) -> None:
             need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
             _short(draft, "guarantees", f"O1_group_{group}", held, need, weight)
         if tree.below(group):
-            need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** min(12, tree.height[group])
+            need = facts.within(group, facts.dues.entitled[group])
+            weight = (LEAF if group in facts.dues.firm else SOFT) * 2.0 ** min(12, tree.height[group])
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains(way.gpus * way.job.rates.get(way.kind or "", 0)))
-        _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), LEAF)
+        weight = LEAF if leaf.group in facts.dues.firm_leaf else SOFT
+        _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), weight)
 
 
 def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float) -> None:

@@ -13,6 +13,7 @@ from evenhand.snapshot import Snapshot
 
 SCALE = 160_000_000
 WEIGHT_LEAF = 100.0
+WEIGHT_SOFT = 1.0
 WEIGHT_ENVY = 1 / 16
 MOST_HEIGHT = 12
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
@@ -23,9 +24,9 @@ STOP = 1 / 16
 RESIZE = 1 / 256
 
 
-def inner_weight(height: int) -> float:
-    """Weight of a charged GPU short at an inner group of this height (O2)."""
-    return WEIGHT_LEAF * 2.0 ** min(height, MOST_HEIGHT)
+def claim_weight(height: int, *, firm: bool) -> float:
+    """Weight of a GPU short of a claim at a group of this height, 0 for leaves (O2, O3)."""
+    return (WEIGHT_LEAF if firm else WEIGHT_SOFT) * 2.0 ** min(height, MOST_HEIGHT)
 
 
 def guarantee_weight(top_height: int) -> float:
@@ -79,9 +80,10 @@ class Prices:
         return Worth(self.order(job, gpus), gpus * speed * share)
 
     def lost(self, job: int) -> float:
-        """Work lost by stopping a running job, in GPU-lookaheads (O5)."""
+        """Work lost by stopping a running job, in GPU-lookaheads, weighted (O5)."""
         s = self._s
-        return int(s.held[job]) * s.held_speed_milli(job) / 1000.0 * float(s.lost_s[job]) / self._lookahead
+        lost = float(s.lost_s[job]) / self._lookahead * s.policy.lost_work_weight
+        return int(s.held[job]) * s.held_speed_milli(job) / 1000.0 * lost
 
     def stops(self, job: int) -> Worth:
         """A preempted job (O5, O6); one whose node was lost pays no more than for a move."""

@@ -10,8 +10,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from evenhand.claims import claims
 from evenhand.program.index import parts_of
-from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight, inner_weight
+from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
@@ -83,7 +84,7 @@ def add_rows(program: Program) -> None:
         for c in tree.path[g]:
             below[c].append(g)
     top = max(tree.height, default=0)
-    demands = demands_below(s)
+    demands, weight = demands_below(s), claims(s, program.entitlement)
     for c in range(len(tree.ids)):
         parts = [part for g in below[c] for part in charged[g]]
         held = sum(charged_fixed[g] for g in below[c])
@@ -92,10 +93,10 @@ def add_rows(program: Program) -> None:
             _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top))
         if tree.children[c]:
             need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))
-            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]))
+            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, weight.inner[c])
     for i, g in enumerate(program.target.leaves):
         need = grains(int(program.target.aim_milli[i])) - useful_fixed[int(g)]
-        row = _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, WEIGHT_LEAF)
+        row = _shortfall(program, f"O3[{tree.ids[int(g)]}]", useful[int(g)], need, weight.leaf[int(g)])
         if row is not None:
             program.columns.leaf_rows[int(g)] = row
 
