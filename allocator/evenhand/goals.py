@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.claims import claims
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
@@ -22,11 +23,10 @@ from evenhand.program.prices import (
     PRIORITY,
     WEIGHT_ENVY,
     WEIGHT_LEAF,
-    WEIGHT_OWED,
     Prices,
     Worth,
     guarantee_weight,
-    inner_weight,
+    margin_of,
     weighed,
 )
 from evenhand.shapes import BoolArray, IntArray
@@ -120,7 +120,7 @@ def shortfalls(
     s, tree = snapshot, snapshot.tree
     got = standing(s, outcome)
     held = below(s, got.counted_charged)
-    gangs = GangsBelow(s)
+    gangs, weight = GangsBelow(s), claims(s, entitled)
     top = max(tree.height, default=0)
     guarantees = inner = leaves = 0.0
     for c in range(len(tree.ids)):
@@ -129,20 +129,21 @@ def shortfalls(
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
             need = gangs.within(c, float(entitled.entitled[c]))
-            inner += inner_weight(tree.height[c]) * weighed(need - float(held[c]), _part(need, INNER_MARGIN))
+            inner += weight.inner[c] * weighed(need - float(held[c]), _margin(need, INNER_MARGIN, weight.inner[c]))
     aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
-    for aim, used in zip(aims.tolist(), got.counted_useful[target.leaves].tolist(), strict=True):
-        leaves += WEIGHT_LEAF * weighed(aim - used, _part(aim, LEAF_MARGIN))
+    used = got.counted_useful[target.leaves].tolist()
+    for g, aim, has in zip(target.leaves.tolist(), aims.tolist(), used, strict=True):
+        leaves += weight.leaf[g] * weighed(aim - has, _margin(aim, LEAF_MARGIN, weight.leaf[g]))
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
-            leaves += WEIGHT_OWED * int(s.size[j])
+            leaves += WEIGHT_LEAF * int(s.size[j])
     return guarantees, inner, leaves
 
 
-def _part(need: float, margin: int) -> float:
-    """Margin of what is owed, both in whole grains as GPUs."""
-    return round(need * GRAIN) // margin / GRAIN
+def _margin(need: float, parts: int, weight: float) -> float:
+    """Margin of what is owed at a weight, both in whole grains as GPUs."""
+    return margin_of(round(need * GRAIN), parts, weight) / GRAIN
 
 
 def largest_gangs(snapshot: Snapshot) -> FloatArray:

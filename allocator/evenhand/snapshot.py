@@ -193,7 +193,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
         demand_milli=_demand(size, fits, held_type, rates), level=level, level_rank=rank, level_count=levels,
         age_step=np.searchsorted(np.array(AGE_STEPS_S), now_s - submitted, side="right").astype(np.int64),
         submitted_s=submitted, started_s=started, contract_s=contract,
-        lost_s=_lost_seconds(jobs, started, contract, running & ~hit, now_s),
+        lost_s=_lost_seconds(jobs, started, contract, running & ~hit, now_s, policy.max_protection_s),
         left_s=_instants([j.expected_end_at for j in jobs], np.inf) - now_s, priority=priority,
     )  # fmt: skip
 
@@ -276,12 +276,16 @@ def _levels(
 
 
 def _lost_seconds(
-    jobs: Sequence[Job], started: FloatArray, contract: IntArray, stoppable: BoolArray, now_s: float
+    jobs: Sequence[Job], started: FloatArray, contract: IntArray, stoppable: BoolArray, now_s: float, most_s: int
 ) -> FloatArray:
-    """Seconds of work a stop loses: since the last checkpoint, else the start, at most a contract (rule O5)."""
+    """Seconds of work a stop loses (rule O5): since the last checkpoint, else the start, at most a contract.
+
+    Who cannot resume has lost everything: at most the longest contract that there may be.
+    """
     saved = _instants([j.checkpointed_at if j.contract.resumable else None for j in jobs], -np.inf)
     last = np.maximum(started, np.minimum(now_s, saved))
-    return np.where(stoppable, np.minimum(now_s - last, contract), 0.0)
+    most = np.where([j.contract.resumable for j in jobs], contract, most_s)
+    return np.where(stoppable, np.minimum(now_s - last, most), 0.0)
 
 
 def _demand(size: IntArray, fits: BoolArray, held_type: IntArray, rates: IntArray) -> IntArray:

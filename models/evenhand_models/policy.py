@@ -6,7 +6,17 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from evenhand_models.quantities import Flag, PositiveSeconds, Seconds, Seed, Threads, TimeLimit, WireModel
+from evenhand_models.quantities import (
+    Factor,
+    Flag,
+    Fraction,
+    PositiveSeconds,
+    Seconds,
+    Seed,
+    Threads,
+    TimeLimit,
+    WireModel,
+)
 
 
 class Objective(StrEnum):
@@ -67,6 +77,14 @@ class Policy(WireModel):
         description="Seconds over which what a start or a move brings is counted, against what it costs.",
     )
     restart_cost_s: Seconds = Field(default=300, description="Run time in seconds lost by each start.")
+    firm_below: Fraction = Field(
+        default=0.75,
+        description="A group whose usage for its share is at most this part of its siblings' is served at any price "
+        "in lost work; what others are owed is weighed against it.",
+    )
+    lost_work_weight: Factor = Field(
+        default=8.0, description="How many times work counts that a stop would lose, against work that is done."
+    )
     allow_migration: Flag = Field(
         default=True, description="Whether resumable jobs past their protection may be moved."
     )

@@ -47,19 +47,22 @@ def test_a_start_pays_its_restart():
 
 
 def test_a_stop_loses_work_since_the_last_checkpoint_or_start():
-    """2 GPUs for a lookahead of an hour; stopped 50 minutes after its start, or 15 after its checkpoint."""
+    """2 GPUs for a lookahead of an hour; stopped 50 minutes after its start, or 15 after its checkpoint; counted thrice.
+
+    Who cannot resume has lost all since its start, up to the longest contract that there may be.
+    """
 
     def work(action, **more):
         given = state([node("n", 4)], ONE, [running("j", "A", {"n": 2}, started_at=at(-50), **more)])
-        return goals(given, {"j": action})["work"]
+        return goals(given, {"j": action}, lost_work_weight=3.0, max_protection_s=2400)["work"]
 
-    assert work(STOP) == pytest.approx(-2 * 5 / 6)
-    assert work(STOP, checkpointed_at=at(-15)) == pytest.approx(-2 / 4)
-    assert work(STOP, checkpointed_at=at(-15), resumable=False) == pytest.approx(-2 * 5 / 6 - 2)
-    assert work(STOP, c=1800) == pytest.approx(-2 * 1 / 2)
+    assert work(STOP, c=2400) == pytest.approx(-3 * 2 * 2 / 3)
+    assert work(STOP, checkpointed_at=at(-15)) == pytest.approx(-3 * 2 / 4)
+    assert work(STOP, c=1800) == pytest.approx(-3 * 2 * 1 / 2)
+    assert work(STOP, c=1800, checkpointed_at=at(-15), resumable=False) == pytest.approx(-3 * 2 * 2 / 3 - 2)
     moved = Choice(Action.MIGRATE, "h100", 2)
-    assert work(moved) == pytest.approx(2 * 11 / 12 - 2 * 5 / 6)
-    assert work(moved, expected_end_at=at(30)) == pytest.approx(2 * 1 / 2 - 2 * 5 / 6)
+    assert work(moved, c=1800) == pytest.approx(2 * 11 / 12 - 3 * 2 * 1 / 2)
+    assert work(moved, c=1800, expected_end_at=at(30)) == pytest.approx(2 * 1 / 2 - 3 * 2 * 1 / 2)
 
 
 def test_what_is_kept_counts_until_its_end():

@@ -29,6 +29,8 @@ class Due:
     floor: float
     """Guarantee p, after scaling once entitlements are known."""
     entitled: float = 0.0
+    claim: float = 100.0
+    """What a GPU short weighs: 100 where the claim is firm, else 1 (O2)."""
 
     def rank(self) -> tuple[float, str]:
         """What its standing among siblings is compared by (D5)."""
@@ -92,6 +94,10 @@ class Dues:
         """Divide what a node holds among its children (D4)."""
         hours = self.reader.policy.horizon_s / 3600
         takers = [due for due in self._under[name] if due.most > 0 and due.weight > 0]
+        used, shares = math.fsum(due.used for due in takers), math.fsum(due.weight for due in takers)
+        for due in takers:
+            firm = due.used * shares <= self.reader.policy.firm_below * due.weight * used
+            due.claim = 100.0 if firm else 1.0
         promised = sum(due.floor for due in takers)
         if promised > amount:
             for due in takers:

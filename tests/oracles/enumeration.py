@@ -152,10 +152,10 @@ class Enumeration:
                 short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
                 goals["guarantees"] -= 200.0 * 2 ** min(12, top) * short
             if dues.has_children(group.id):
-                short = weighed(dues.reach(group.id, due.entitled), held, 32)
-                goals["inner_levels"] -= 100.0 * 2 ** min(12, dues.height(group.id)) * short
+                short = weighed(dues.reach(group.id, due.entitled), held, 32, due.claim)
+                goals["inner_levels"] -= 2 ** min(12, dues.height(group.id)) * short
         for group, aim in self.aims().items():
-            goals["leaves"] -= 100 * weighed(sixteenths(aim), sums.get(("use", group), zero), 16)
+            goals["leaves"] -= weighed(sixteenths(aim), sums.get(("use", group), zero), 16, dues.leaf[group].claim)
         goals["envy"] -= self._envy(sums) / 16
         goals["order"] += self._handover(sums)
         goals["allowed"] = self._allowed(sums)
@@ -309,8 +309,8 @@ class Enumeration:
         return full or any(self._is_in(victim, g) and held[g] + victim.placed_gpus > self.limit(g) for g in held)
 
 
-def weighed(due: float, got: Floats, parts: int) -> Floats:
-    """What is missing of something due, as it counts: a hundredth within the margin, whole sixteenths of due / parts (O)."""
+def weighed(due: float, got: Floats, parts: int, claim: float) -> Floats:
+    """What a GPU missing of something due weighs: 1 within whole sixteenths of due / parts, beyond them as the claim (O2)."""
     margin = math.floor(16 * due / parts) / 16
     missing = np.maximum(due - got, 0)
-    return np.where(missing <= margin, missing / 100, missing - margin + margin / 100)
+    return np.where(missing <= margin, missing, margin + claim * (missing - margin))

@@ -64,7 +64,7 @@ class Prices:
             else:
                 yield ("has", group, move.kind), move.gpus
         elif job.id in self.owed:
-            yield ("owed",), -200.0 * job.gpus
+            yield ("owed",), -100.0 * job.gpus
         for _, high in reader.cuts(job):
             arrives = move.what == "start" or (reader.hit(job) and move.what in ("migrate", "repair"))
             if arrives and job.priority >= high:
@@ -97,7 +97,8 @@ class Prices:
             last = reader.started(job)
             if job.contract.resumable and job.checkpointed_at is not None:
                 last = max(last, min(job.checkpointed_at.timestamp(), reader.now))
-            value -= rate * min(reader.now - last, reader.protection_s(job)) / policy.lookahead_s
+            most = reader.protection_s(job) if job.contract.resumable else policy.max_protection_s
+            value -= rate * min(reader.now - last, most) / policy.lookahead_s * policy.lost_work_weight
             if move.what == "preempt" and not job.contract.resumable:
                 value -= rate
         return value

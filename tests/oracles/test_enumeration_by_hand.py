@@ -96,8 +96,8 @@ def test_protection_ends_with_its_last_second() -> None:
     jobs = [running("j1", "b", 4, {"n": 4}, HOUR_AGO), job("j2", "a", 4)]
     found = best(cluster({"n": 4}, jobs), {"a": {"h100": 4.0}})
     assert actions(found) == {"j1": "preempt", "j2": "start"}
-    # lost: 4 GPUs for one contract; change: 4 (1/16 + 0), its level is 1
-    assert found.goals["work"] == pytest.approx(4 * 11 / 12 - 4)
+    # lost: 4 GPUs for one contract, counted 8 times; change: 4 (1/16 + 0), its level is 1
+    assert found.goals["work"] == pytest.approx(4 * 11 / 12 - 8 * 4)
     assert found.goals["least_change"] == pytest.approx(-0.25)
 
 
@@ -121,6 +121,9 @@ def test_the_owed_gang_runs_though_nobody_aims_that_high() -> None:
     assert found.goals["leaves"] == 0
 
 
+XY = [{"id": "x", "share": 1.0}, {"id": "y", "share": 1.0}]
+
+
 def test_an_inner_level_outranks_a_leaf() -> None:
     groups = [
         {"id": "x", "share": 1.0},
@@ -129,12 +132,24 @@ def test_an_inner_level_outranks_a_leaf() -> None:
         {"id": "y", "share": 1.0},
     ]
     jobs = [job("j1", "x/p", 1), job("j2", "x/q", 1), job("j3", "y", 2)]
-    used = [{"group": "x/q", "charged_gpu_hours": 100.0}, {"group": "y", "charged_gpu_hours": 200.0}]
-    # the target would serve y alone: missing y costs 100 * 2, missing x 200 * 1, and j1, owed at x, 100
-    found = best(cluster({"n": 2}, jobs, groups, usage=used), {"y": {"h100": 2.0}})
+    used = [{"group": "x/q", "charged_gpu_hours": 100.0}, {"group": "y", "charged_gpu_hours": 100.0}]
+    # both have used as much, so both claims are firm at 1; the target would serve y alone: missing y costs 100 * 2,
+    # missing x 200 * 1
+    found = best(cluster({"n": 2}, jobs, groups, usage=used), {"y": {"h100": 2.0}}, firm_below=1.0)
     assert found.goals["inner_levels"] == 0
     assert found.goals["leaves"] == -200
     assert actions(found) == {"j1": "start", "j2": "start", "j3": "wait"}
+
+
+def test_who_has_used_more_than_others_has_no_firm_claim() -> None:
+    # y has used nothing: each GPU it misses weighs 100; x has used all there was: 1 each
+    jobs = [running("j1", "y", 2, {"n": 2}, HOUR_AGO), job("j2", "x", 2)]
+    used = [{"group": "x", "charged_gpu_hours": 100.0}]
+    found = best(cluster({"n": 2}, jobs, XY, usage=used), {"x": {"h100": 2.0}})
+    assert actions(found) == {"j1": "keep", "j2": "wait"}
+    assert found.goals["leaves"] == -2
+    found = best(cluster({"n": 2}, jobs, XY), {"x": {"h100": 2.0}})
+    assert actions(found) == {"j1": "preempt", "j2": "start"}
 
 
 def test_a_guarantee_comes_first() -> None:

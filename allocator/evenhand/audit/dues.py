@@ -38,6 +38,8 @@ class Dues:
         Rank among siblings, from 1 (D5).
     within, within_guarantee : mapping of str to int
         `a_c` and `a'_c`, whole sixteenths: the largest sum of gangs below c not above e_c, and p_c (O).
+    firm, firm_leaf : frozenset of str
+        Groups whose claim is firm, and those whose leaf's is (O2).
     owed : tuple of str
         Ids of the owed gangs (O3).
     """
@@ -52,6 +54,8 @@ class Dues:
     standing: Mapping[str, int]
     within: Mapping[str, int]
     within_guarantee: Mapping[str, int]
+    firm: frozenset[str]
+    firm_leaf: frozenset[str]
     owed: tuple[str, ...]
 
 
@@ -78,6 +82,8 @@ def dues(reading: Reading) -> Dues:
         within_guarantee={
             group: _within(gangs, work.scaled[group]) for group, gangs in work.gangs.items() if group in guaranteed
         },
+        firm=frozenset(work.firm),
+        firm_leaf=frozenset(work.firm_leaf),
         owed=owed_gangs(reading, work.usage, work.entitled, work.leaf),
     )
 
@@ -120,6 +126,8 @@ class _Work:
         self.scaled: dict[str, float] = dict.fromkeys(order, 0.0)
         self.entitled: dict[str, float] = dict.fromkeys(order, 0.0)
         self.leaf: dict[str, float] = {}
+        self.firm: set[str] = set()
+        self.firm_leaf: set[str] = set()
         self._parts: dict[str, Fraction] = {}
 
     def cap(self, group: str) -> int:
@@ -159,6 +167,7 @@ class _Work:
                 self._divide(group, self._parts.get(group, Fraction(0)))
             else:
                 self.leaf[group] = self.entitled[group]
+                self.firm_leaf |= {group} & self.firm
 
     def _divide(self, above: str | None, amount: Fraction) -> None:
         """Divide what a group (None: the cluster) holds among its children and its own jobs."""
@@ -178,6 +187,7 @@ class _Work:
             past = Fraction(max(0.0, self.reading.usage[above])) / hours
             most = Fraction(self.own_demand[above], MILLI)
             claims.append(Claim(Fraction(self.tree.own_weight(above)), past, Fraction(0), most))
+        self._judge(above, active)
         parts = split(amount, claims)
         if above is not None:
             self.leaf[above] = float(parts[-1]) if self.own_demand[above] > 0 else 0.0
@@ -185,3 +195,13 @@ class _Work:
             self._parts[group] = part
             self.entitled[group] = float(part)
             self.scaled[group] = float(promised)
+
+    def _judge(self, above: str | None, active: list[str]) -> None:
+        """Note whose claim is firm: at most `firm_below` of the average usage for its share (O2)."""
+        rows = [(group, self.firm, self.usage[group], self.tree.weight[group]) for group in active]
+        if above is not None and self.own_demand[above] > 0:
+            rows.append((above, self.firm_leaf, max(0.0, self.reading.usage[above]), self.tree.own_weight(above)))
+        used, share = fsum(row[2] for row in rows), fsum(row[3] for row in rows)
+        for group, firm, own_used, weight in rows:
+            if own_used * share <= self.reading.policy.firm_below * weight * used:
+                firm.add(group)

@@ -50,7 +50,8 @@ class JobReading:
     started_at : datetime or None
         Its start, at most now (S1).
     lost_s : float
-        Seconds of work a stop would lose: since the last start or usable checkpoint, at most c_j (O5).
+        Seconds of work a stop would lose: since the last start or usable checkpoint, at most c_j, or the longest
+        contract where the job cannot resume (O5).
     age_step : int
         How many of AGE_STEPS_S it has waited since it was submitted (O4).
     level : float
@@ -207,7 +208,8 @@ class JobReader:
         last = started
         if job.contract.resumable and job.checkpointed_at is not None:
             last = max(started, min(job.checkpointed_at, self.now))
-        return min((self.now - last).total_seconds(), float(length))
+        most = length if job.contract.resumable else self.policy.max_protection_s
+        return min((self.now - last).total_seconds(), float(most))
 
     def _age(self, job: Job) -> int:
         """Return how many of AGE_STEPS_S a job has waited (O4)."""

@@ -137,25 +137,29 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
     short = fsum(
-        _counted(within - held[group], within // 32) * (1 << min(12, reading.tree.height[group]))
+        _counted(within - held[group], within // 32, firm=group in dues.firm)
+        * (1 << min(12, reading.tree.height[group]))
         for group, within in dues.within.items()
     )
-    return 100.0 * short / SIXTEEN
+    return short / SIXTEEN
 
 
-def _counted(short: int, margin: int) -> float:
-    """Sixteenths short as they weigh: those within the margin a hundredth."""
-    near = min(max(0, short), margin)
-    return max(0, short) - near + near / 100
+def _counted(short: int, margin: int, *, firm: bool) -> float:
+    """Sixteenths short as they weigh: 100 each beyond the margin of a firm claim, else 1."""
+    hard = max(0, short - margin) if firm else 0
+    return 100.0 * hard + (max(0, short) - hard)
 
 
 def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
     """O3: what leaves miss of their aims, and owed gangs that neither run nor are reserved."""
     aims = {group: sixteenths(aim) for group, aim in target.aim.items()}
-    short = fsum(_counted(aim - counted.used.get(group, 0), aim // 16) for group, aim in aims.items())
+    short = fsum(
+        _counted(aim - counted.used.get(group, 0), aim // 16, firm=group in dues.firm_leaf)
+        for group, aim in aims.items()
+    )
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
-    return 100.0 * short / SIXTEEN + 200.0 * missing
+    return short / SIXTEEN + 100.0 * missing
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
@@ -209,7 +213,7 @@ def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
     if job.hit or choice.action not in (Action.PREEMPT, Action.MIGRATE):
         return ahead
     pace = job.held_gpus * job.rates.get(job.held_type or "", 0) / MILLI
-    lost = pace * job.lost_s / policy.lookahead_s
+    lost = pace * job.lost_s / policy.lookahead_s * policy.lost_work_weight
     if choice.action is Action.PREEMPT and not job.job.contract.resumable:
         lost += pace
     return ahead - lost

@@ -119,7 +119,9 @@ class Facts:
         """O5: work lost by stopping a job that is not hit, to start elsewhere or later."""
         if job.hit:
             return 0.0
-        return self.pace(job, job.held_type, job.held_gpus) * job.lost_s / self.policy.lookahead_s
+        return self.pace(job, job.held_type, job.held_gpus) * (
+            job.lost_s / self.policy.lookahead_s * self.policy.lost_work_weight
+        )
 
     def ended(self, job: JobReading) -> float:
         """O5: what else preemption loses of a job that cannot resume."""

@@ -10,10 +10,8 @@ from evenhand.crosscheck.facts import GRAIN, grains_held
 from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
-LEAF = 100.0
-"""Weight of a GPU a leaf is short of its aim (O3), beyond the margin."""
-OWED = 200.0
-"""Weight of a GPU of an owed gang (O3)."""
+LEAF, SOFT = 100.0, 1.0
+"""Weight of a GPU a leaf is short of its aim: beyond the margin of a firm claim, and else (O2, O3)."""
 
 
 def add_wishes(draft: Draft) -> None:
@@ -74,16 +72,18 @@ def _add_shortfalls(draft: Draft) -> None:
             need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
             _short(draft, "guarantees", f"O1_group_{group}", held, need, weight, 0)
         if tree.below(group):
-            need, weight = facts.within(group, facts.dues.entitled[group]), LEAF * 2.0 ** min(12, tree.height[group])
-            _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight, need // 32)
+            need = facts.within(group, facts.dues.entitled[group])
+            scale, margin = 2.0 ** min(12, tree.height[group]), need // 32 if group in facts.dues.firm else need
+            _short(draft, "inner_levels", f"O2_group_{group}", held, need, LEAF * scale, margin)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains_held(way.gpus * way.job.rates.get(way.kind or "", 0)))
         aim = facts.aim(leaf.group)
-        _short(draft, "leaves", f"O3_group_{leaf.group}", used, aim, LEAF, aim // 16)
+        margin = aim // 16 if leaf.group in facts.dues.firm_leaf else aim
+        _short(draft, "leaves", f"O3_group_{leaf.group}", used, aim, LEAF, margin)
 
 
 def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float, margin: int) -> None:
-    """Pay for what is missing of a need, in sixteenths: within the margin a hundredth of the weight."""
+    """Pay for what is missing of a need, in sixteenths: within the margin as a soft claim."""
     if need <= 0:
         return
     sheet = draft.sheet
@@ -92,7 +92,7 @@ def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: f
     near = sheet.follows(f"near_{name}", margin, lambda values: min(missing(values), margin))
     enough = [(c, min(counted, float(need))) for c, counted in held]  # one that is enough is enough
     sheet.row(name, [(column, 1.0), (near, 1.0), *enough], low=float(need))
-    sheet.pay(goal, near, -weight / GRAIN / 100)
+    sheet.pay(goal, near, -weight * SOFT / LEAF / GRAIN)
     sheet.pay(goal, column, -weight / GRAIN)
 
 
@@ -102,10 +102,10 @@ def _add_owed(draft: Draft) -> None:
         job = crew.first
         if job.job.id not in draft.facts.dues.owed:
             continue
-        draft.sheet.add("leaves", -OWED * job.job.gpus)
+        draft.sheet.add("leaves", -LEAF * job.job.gpus)
         for way in draft.of(crew):
             if way.act is not Act.PREEMPT:
-                draft.sheet.pay("leaves", way.column, OWED * job.job.gpus)
+                draft.sheet.pay("leaves", way.column, LEAF * job.job.gpus)
 
 
 def _add_handovers(draft: Draft) -> None:

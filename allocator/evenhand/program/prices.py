@@ -13,10 +13,9 @@ from evenhand.snapshot import Snapshot
 
 SCALE = 160_000_000
 WEIGHT_LEAF = 100.0
-WEIGHT_OWED = 200.0
-"""Of a GPU of an owed gang: as at the first inner level, since it is owed above its leaf."""
-NEAR = 1 / 100
-"""Weight of a GPU short within the margin, against one beyond it: usage evens it out, no running work is worth losing for it."""
+WEIGHT_SOFT = 1.0
+NEAR = WEIGHT_SOFT / WEIGHT_LEAF
+"""Within its margin a firm claim weighs as a soft one: usage evens it out, no running work is worth losing for it."""
 LEAF_MARGIN = 16
 INNER_MARGIN = 32
 """Parts of what is owed that make the margin."""
@@ -30,14 +29,19 @@ STOP = 1 / 16
 RESIZE = 1 / 256
 
 
-def inner_weight(height: int) -> float:
-    """Weight of a charged GPU short at an inner group of this height (O2)."""
-    return WEIGHT_LEAF * 2.0 ** min(height, MOST_HEIGHT)
+def claim_weight(height: int, *, firm: bool) -> float:
+    """Weight of a GPU short of a claim at a group of this height, 0 for leaves (O2, O3)."""
+    return (WEIGHT_LEAF if firm else WEIGHT_SOFT) * 2.0 ** min(height, MOST_HEIGHT)
 
 
 def guarantee_weight(top_height: int) -> float:
     """Weight of a charged GPU short of a guarantee (O1): above every inner level."""
     return 2 * WEIGHT_LEAF * 2.0 ** min(top_height, MOST_HEIGHT)
+
+
+def margin_of(need: int, parts: int, weight: float) -> int:
+    """Grains of a need that make the margin of a claim; none where the claim is soft anyway (weight without margin)."""
+    return need // parts if weight >= WEIGHT_LEAF else 0
 
 
 def weighed(short: float, margin: float) -> float:
@@ -92,9 +96,10 @@ class Prices:
         return Worth(self.order(job, gpus), gpus * speed * share)
 
     def lost(self, job: int) -> float:
-        """Work lost by stopping a running job, in GPU-lookaheads (O5)."""
+        """Work lost by stopping a running job, in GPU-lookaheads, weighted (O5)."""
         s = self._s
-        return int(s.held[job]) * s.held_speed_milli(job) / 1000.0 * float(s.lost_s[job]) / self._lookahead
+        lost = float(s.lost_s[job]) / self._lookahead * s.policy.lost_work_weight
+        return int(s.held[job]) * s.held_speed_milli(job) / 1000.0 * lost
 
     def stops(self, job: int) -> Worth:
         """A preempted job (O5, O6); one whose node was lost pays no more than for a move."""

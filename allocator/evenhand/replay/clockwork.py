@@ -18,6 +18,7 @@ class Moment(IntEnum):
     END = 0
     UNPROTECTED = 1
     MAINTENANCE = 2
+    SAVED = 3
 
 
 COUNTED = (
@@ -54,9 +55,12 @@ class Record:
 class Clockwork:
     """Makes jobs end when they do: keeps true work and speeds, the queue of moments, and the record."""
 
-    def __init__(self, world: World, truth: Truth, *, tell_unprotected: bool, saves_at_stop: bool) -> None:
+    def __init__(
+        self, world: World, truth: Truth, *, tell_unprotected: bool, tell_saved: bool, saves_at_stop: bool
+    ) -> None:
         self._world, self._truth = world, truth
         self._tell, self._saves_at_stop = tell_unprotected, saves_at_stop
+        self._tell_saved = tell_saved and world.rules.checkpoints_reported
         self.queue: list[tuple[int, int, int, int]] = []
         self._serial: dict[int, int] = {}
         self._next = 0
@@ -97,6 +101,13 @@ class Clockwork:
             heapq.heappush(self.queue, (now + takes, int(Moment.END), job, self._next))
         if self._tell and run.protected_until_s > now:
             heapq.heappush(self.queue, (run.protected_until_s, int(Moment.UNPROTECTED), job, self._next))
+        if self._tell_saved and self._world.facts.resumable[job]:
+            self.saves_next(run)
+
+    def saves_next(self, run: Run) -> None:
+        """Note when a run saves its progress next; before the end of its contract nobody needs to know."""
+        at_s = self._world.next_save_s(run, max(self._world.now_s + 1, run.protected_until_s))
+        heapq.heappush(self.queue, (at_s, int(Moment.SAVED), run.job, self._serial[run.job]))
 
     def stopped(self, run: Run, why: StayEnd) -> None:
         """Note a stop: what it did, what of it is lost, whether it waits again."""

@@ -83,8 +83,9 @@ class _Replay:
         self._truth = truth(trace, names)
         self._world = World(facts, tree, self._types, ground, policy, rules, trace.t0)
         self._clockwork = Clockwork(
-            self._world, self._truth, tell_unprotected=decider.minds_protection, saves_at_stop=decider.saves_at_stop
-        )
+            self._world, self._truth, tell_unprotected=decider.minds_protection, tell_saved=decider.minds_checkpoints,
+            saves_at_stop=decider.saves_at_stop,
+        )  # fmt: skip
         self._world.listener = self._clockwork
         for span in trace.history:
             at = tree.nearest_named(span.group)
@@ -137,7 +138,7 @@ class _Replay:
     def _take(self, now: int) -> Happened:
         """Let everything happen that is due."""
         world, queue = self._world, self._clockwork.queue
-        ended, free, changed = [], [], False
+        ended, free, saved, changed = [], [], [], False
         while queue and queue[0][0] <= now:
             entry = heapq.heappop(queue)
             _, kind, job, _ = entry
@@ -149,6 +150,9 @@ class _Replay:
                 world.stop(job, StayEnd.COMPLETED)
             elif kind == Moment.UNPROTECTED:
                 free.append(job)
+            elif kind == Moment.SAVED:
+                saved.append(job)
+                self._clockwork.saves_next(world.runs[job])
             else:
                 changed = True
         changed |= self._changes(now)
@@ -162,7 +166,7 @@ class _Replay:
             self._clockwork.arrives(job)
             if world.facts.shape[job] >= 0:
                 arrived.append(job)
-        return Happened(tuple(arrived), tuple(ended), tuple(free), changed)
+        return Happened(tuple(arrived), tuple(ended), tuple(free), tuple(saved), changed)
 
     def _changes(self, now: int) -> bool:
         """Other nodes, another tree."""

@@ -118,6 +118,11 @@ class World:
             return None
         return run.start_s + run.cost_s + ran // every * every
 
+    def next_save_s(self, run: Run, from_s: int) -> int:
+        """When a running job saves its progress first, at that second or later."""
+        every, begins = self.rules.checkpoint_interval_s, run.start_s + run.cost_s
+        return begins + max(1, -(-(from_s - begins) // every)) * every
+
     def place(self, job: int, gpu_type: int) -> Places | None:
         """Where a waiting gang could stand now on a type."""
         f = self.facts

@@ -11,17 +11,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from evenhand.claims import claims
 from evenhand.program.index import parts_of
-from evenhand.program.prices import (
-    INNER_MARGIN,
-    LEAF_MARGIN,
-    NEAR,
-    SCALE,
-    WEIGHT_LEAF,
-    WEIGHT_OWED,
-    guarantee_weight,
-    inner_weight,
-)
+from evenhand.program.prices import INNER_MARGIN, LEAF_MARGIN, NEAR, SCALE, WEIGHT_LEAF, guarantee_weight, margin_of
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
@@ -72,7 +64,7 @@ def add_rows(program: Program) -> None:
     charged_fixed: dict[int, int] = defaultdict(int)
     useful_fixed: dict[int, int] = defaultdict(int)
     owed = frozenset(program.owed)
-    price = round(WEIGHT_OWED * SCALE)
+    price = round(WEIGHT_LEAF * SCALE)
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])
@@ -98,7 +90,7 @@ def add_rows(program: Program) -> None:
         for c in tree.path[g]:
             below[c].append(g)
     top = max(tree.height, default=0)
-    demands = demands_below(s)
+    demands, weight = demands_below(s), claims(s, program.entitlement)
     for c in range(len(tree.ids)):
         parts = [part for g in below[c] for part in charged[g]]
         held = sum(charged_fixed[g] for g in below[c])
@@ -107,20 +99,14 @@ def add_rows(program: Program) -> None:
             _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top), 0)
         if tree.children[c]:
             need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))
-            margin = need // INNER_MARGIN
-            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, inner_weight(tree.height[c]), margin)
-    for i, g in enumerate(program.target.leaves):
+            margin = margin_of(need, INNER_MARGIN, weight.inner[c])
+            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, weight.inner[c], margin)
+    for i, g in enumerate(program.target.leaves.tolist()):
         need = grains(int(program.target.aim_milli[i]))
-        row = _shortfall(
-            program,
-            f"O3[{tree.ids[int(g)]}]",
-            useful[int(g)],
-            need - useful_fixed[int(g)],
-            WEIGHT_LEAF,
-            need // LEAF_MARGIN,
-        )
+        margin = margin_of(need, LEAF_MARGIN, weight.leaf[g])
+        row = _shortfall(program, f"O3[{tree.ids[g]}]", useful[g], need - useful_fixed[g], weight.leaf[g], margin)
         if row is not None:
-            program.columns.leaf_rows[int(g)] = row
+            program.columns.leaf_rows[g] = row
 
 
 def _shortfall(

@@ -15,6 +15,7 @@ class Fifo:
 
     keeps_hit = False
     minds_protection = False
+    minds_checkpoints = False
     saves_at_stop = False
 
     def decide(self, world: World, happened: Happened) -> None:
@@ -35,6 +36,7 @@ class FirstFit:
 
     keeps_hit = False
     minds_protection = False
+    minds_checkpoints = False
     saves_at_stop = False
 
     def decide(self, world: World, happened: Happened) -> None:

@@ -25,6 +25,7 @@ class Backfill:
 
     keeps_hit = False
     minds_protection = False
+    minds_checkpoints = False
     saves_at_stop = False
 
     def __init__(self) -> None:

@@ -14,13 +14,15 @@ class Happened:
 
     Attributes
     ----------
-    arrived : jobs that were submitted; ended : runs that completed; unprotected : jobs whose protection has ended.
+    arrived : jobs that were submitted; ended : runs that completed; unprotected : jobs whose protection has ended;
+    saved : jobs outside their contract that saved their progress at this moment.
     ground_changed : nodes or groups are others than before.
     """
 
     arrived: tuple[int, ...] = ()
     ended: tuple[Run, ...] = ()
     unprotected: tuple[int, ...] = ()
+    saved: tuple[int, ...] = ()
     ground_changed: bool = False
 
 
@@ -31,6 +33,8 @@ class Decider(Protocol):
     """Whether jobs that lost a node are its to decide; else they are requeued before it is asked."""
     minds_protection: bool
     """Whether it is to be asked when a protection ends."""
+    minds_checkpoints: bool
+    """Whether it is to be asked when a job outside its contract saves its progress."""
     saves_at_stop: bool
     """Whether resumable jobs save their progress when it stops them; else what came after the last checkpoint is lost."""
 

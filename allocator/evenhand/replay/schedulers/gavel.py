@@ -25,6 +25,7 @@ class Gavel:
 
     keeps_hit = False
     minds_protection = False
+    minds_checkpoints = False
     saves_at_stop = True
 
     def __init__(self) -> None:

@@ -19,6 +19,7 @@ class LeastAttained:
 
     keeps_hit = False
     minds_protection = False
+    minds_checkpoints = False
     saves_at_stop = True
 
     def __init__(self) -> None:

@@ -17,6 +17,7 @@ class StaticQuota:
 
     keeps_hit = False
     minds_protection = False
+    minds_checkpoints = False
     saves_at_stop = False
 
     def __init__(self) -> None:

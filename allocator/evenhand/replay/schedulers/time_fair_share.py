@@ -26,6 +26,7 @@ class TimeFairShare:
 
     keeps_hit = False
     minds_protection = True
+    minds_checkpoints = False
     saves_at_stop = False
 
     def __init__(self) -> None:

@@ -18,23 +18,24 @@ from evenhand.snapshot import Snapshot
 class Evenhand:
     """Decides as `allocate` does.
 
-    A full round is solved when nodes or groups change, and when `full_round_s` have passed since the last one; between
-    them events are answered by the incremental path under entitlements that are never older than a minute.
+    A full round is solved when nodes or groups change, and at the latest `full_round_s` after the last one, when most
+    has just been saved; between them events are answered by the incremental path under entitlements that are never
+    older than a minute.
     """
 
     keeps_hit = True
     minds_protection = True
+    minds_checkpoints = True
     saves_at_stop = False
 
     def __init__(self) -> None:
-        self._last_full_s: int | None = None
+        self._full_at_s: int | None = None
         self._facts: object = None
         self._owed: Owed | None = None
 
     def decide(self, world: World, happened: Happened) -> None:
         """Answer what happened, in full if it is time to."""
-        every = world.rules.full_round_s
-        due = self._last_full_s is None or world.now_s >= self._last_full_s + every
+        due = self._full_at_s is None or world.now_s >= self._full_at_s
         if self._facts is not world.facts or happened.ground_changed:
             self._facts = world.facts
             self._worth = Worth(world)
@@ -48,10 +49,9 @@ class Evenhand:
 
     def wakes_at(self, world: World) -> int | None:
         """The next full round, as long as anybody waits."""
-        if not world.lines.count or self._last_full_s is None:
+        if not world.lines.count or self._full_at_s is None or not world.rules.full_round_s:
             return None
-        every = world.rules.full_round_s
-        return max(world.now_s + 1, self._last_full_s + every) if every else None
+        return max(world.now_s + 1, self._full_at_s)
 
     def _refresh(self, world: World) -> None:
         """Work entitlements out again if somebody came or went, or a minute has passed."""
@@ -62,7 +62,6 @@ class Evenhand:
             world.wanted_changed = False
 
     def _full(self, world: World) -> None:
-        self._last_full_s = world.now_s
         world.full_rounds += 1
         state = state_of(world, world.t0)
         limit_s = min(world.policy.time_limit_s, world.rules.full_round_limit_s)
@@ -72,6 +71,23 @@ class Evenhand:
         carry_out(world, snapshot, outcome, number)
         self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
         self._refresh(world)
+        self._full_at_s = self._cheapest_moment(world)
+
+    def _cheapest_moment(self, world: World) -> int:
+        """When to solve in full next: a stop costs least just after progress was saved, and the larger the gang the more.
+
+        The moment at which the largest gang outside its contract, of a group that holds more than it is owed, saves its
+        progress; not before a third of `full_round_s` has passed, and at the end of it if there is none.
+        """
+        every, now = world.rules.full_round_s, world.now_s
+        best, at_s = 0, now + every
+        for job, run in world.runs.items():
+            if run.gpus <= best or not run.milli or not world.facts.resumable[job]:
+                continue
+            saves = world.next_save_s(run, max(now + every // 3, run.protected_until_s))
+            if saves <= now + every and self._worth.served(world.facts.group[job]) > 1.0:
+                best, at_s = run.gpus, saves
+        return at_s
 
 
 def carry_out(world: World, snapshot: Snapshot, outcome: Outcome, number: Mapping[str, int]) -> None:

@@ -26,7 +26,7 @@ class Incremental:
         w = self._w
         changed = {n for run in happened.ended for n, _ in run.places}
         freed = bool(changed)
-        for j in happened.unprotected:
+        for j in (*happened.unprotected, *happened.saved):
             if j in w.runs:
                 changed.update(n for n, _ in w.runs[j].places)
         if freed:

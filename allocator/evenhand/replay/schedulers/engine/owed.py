@@ -7,6 +7,7 @@ from math import inf
 
 import numpy as np
 
+from evenhand.claims import Claims, weigh_claims
 from evenhand.entitlement import largest_flows
 from evenhand.replay.world import World
 from evenhand.tree import ROOT
@@ -17,12 +18,13 @@ FRESH_S = 60
 
 @dataclass(slots=True, eq=False)
 class Owed:
-    """Charged GPUs each group is owed at a moment, [G]; `leaf`: its own jobs alone."""
+    """Charged GPUs each group is owed at a moment, [G]; `leaf`: its own jobs alone. `claims`: what a GPU short weighs."""
 
     at_s: int
     group: list[float]
     leaf: list[float]
     usage: list[float]
+    claims: Claims
 
 
 def owed_now(world: World) -> Owed:
@@ -61,7 +63,10 @@ def owed_now(world: World) -> Owed:
             amount[k] = part
         if len(parts) > len(kids):
             leaf[node] = parts[-1]
-    return Owed(world.now_s, amount, leaf, usage)
+    judged = weigh_claims(
+        tree, world.policy.firm_below, usage, usage_own, lambda g: demand[g] > 0 and limit[g] > 0, [x > 0 for x in own]
+    )
+    return Owed(world.now_s, amount, leaf, usage, judged)
 
 
 def _needs(world: World) -> tuple[list[float], list[float], list[float], list[float]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 
-from evenhand.program.prices import AGE_STEP, PRESENCE, PRIORITY, STOP, WEIGHT_LEAF, inner_weight
+from evenhand.claims import Claims
+from evenhand.program.prices import AGE_STEP, PRESENCE, PRIORITY, STOP, WEIGHT_LEAF
 from evenhand.replay.facts import JobFacts
 from evenhand.replay.schedulers.engine.owed import Owed
 from evenhand.replay.world import World
@@ -24,18 +25,18 @@ class Worth:
         self._started = 1.0 - min(1.0, policy.restart_cost_s / self._lookahead)
         total = sum(n.gpus for n in world.ground.nodes)
         self._epsilon = 1.0 / (64.0 * total) if total else 0.0
-        tree = world.tree
-        self._weight = [inner_weight(h) if h else WEIGHT_LEAF for h in tree.height]
         self._lvl, self._levels = _places(world.facts)
         self.gangs: frozenset[int] = frozenset()
         """Gangs owed whole at an ancestor, as the last full round has found (rule O3)."""
         self._leaf: list[float] = []
         self._group: list[float] = []
+        self._claims = Claims((), ())
 
     def use(self, owed: Owed) -> None:
         """Judge by these entitlements from now on."""
         self._leaf = [1000.0 * x + SLACK_MILLI for x in owed.leaf]
         self._group = [1000.0 * x + SLACK_MILLI for x in owed.group]
+        self._claims = owed.claims
 
     def served(self, group: int) -> float:
         """What a group's own jobs hold over what they are owed: the least is served first."""
@@ -59,7 +60,8 @@ class Worth:
         last = run.start_s
         if f.resumable[job]:
             last = w.checkpointed_s(job) or last
-        lost = speed * min(w.now_s - last, f.contract_s[job]) / self._lookahead
+        most = f.contract_s[job] if f.resumable[job] else w.policy.max_protection_s
+        lost = speed * min(w.now_s - last, most) / self._lookahead * w.policy.lost_work_weight
         if not f.resumable[job]:
             lost += speed
         change = STOP + PRIORITY * (1.0 - self._lvl[job])
@@ -106,10 +108,10 @@ class Worth:
                 inner[c] += milli
         total = 0.0
         for g, milli in own.items():
-            total += WEIGHT_LEAF * _gain(self._leaf[g], w.held_milli[g], milli)
+            total += self._claims.leaf[g] * _gain(self._leaf[g], w.held_milli[g], milli)
         for c, milli in inner.items():
             if tree.height[c]:
-                total += self._weight[c] * _gain(self._group[c], w.below_milli[c], milli)
+                total += self._claims.inner[c] * _gain(self._group[c], w.below_milli[c], milli)
         return total
 
 
