@@ -33,7 +33,7 @@ GPUS, NODE = 1_024, 8
 RULES = WorldRules(full_round_limit_s=0.2, restart_cost_s=300)
 MOVED: dict[str, tuple[float | None, ...]] = {
     "lost_work_weight": (1.0, 2.0, 24.0),
-    "firm_below": (0.0, 0.4, 1.0),
+    "firm_below": (0.0, 0.5, 0.75, 1.0),
     "horizon_s": (86_400, 259_200, 2_419_200),
     "half_life_s": (302_400,),
     "lookahead_s": (1_800, 7_200),
@@ -62,7 +62,7 @@ def points(only: str) -> dict[str, tuple[Scheduler, Mapping[str, Any]]]:
 
 def figures(result: ReplayResult, metrics: ReplayMetrics, seconds: float) -> dict[str, Any]:
     """What a run is judged by."""
-    level, debug = metrics.level(-1), metrics.wait("debug")
+    level, debug = metrics.level(min(1, len(metrics.delivery) - 1)), metrics.wait("debug")
     horizon_h = result.end_s / 3600
     return {
         "scheduler": metrics.scheduler,
