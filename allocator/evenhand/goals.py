@@ -17,8 +17,6 @@ from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
 from evenhand.program.constraints.entitlement import GRAIN
 from evenhand.program.prices import (
     AGE_STEP,
-    INNER_MARGIN,
-    LEAF_MARGIN,
     PRESENCE,
     PRIORITY,
     WEIGHT_ENVY,
@@ -26,8 +24,6 @@ from evenhand.program.prices import (
     Prices,
     Worth,
     guarantee_weight,
-    margin_of,
-    weighed,
 )
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
@@ -129,21 +125,16 @@ def shortfalls(
             guarantees += guarantee_weight(top) * max(0.0, need - held[c])
         if tree.children[c]:
             need = gangs.within(c, float(entitled.entitled[c]))
-            inner += weight.inner[c] * weighed(need - float(held[c]), _margin(need, INNER_MARGIN, weight.inner[c]))
+            inner += weight.inner[c] * max(0.0, need - held[c])
     aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
-    used = got.counted_useful[target.leaves].tolist()
-    for g, aim, has in zip(target.leaves.tolist(), aims.tolist(), used, strict=True):
-        leaves += weight.leaf[g] * weighed(aim - has, _margin(aim, LEAF_MARGIN, weight.leaf[g]))
+    missing = np.maximum(0.0, aims - got.counted_useful[target.leaves])
+    for g, short in zip(target.leaves.tolist(), missing.tolist(), strict=True):
+        leaves += weight.leaf[g] * short
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
             leaves += WEIGHT_LEAF * int(s.size[j])
     return guarantees, inner, leaves
-
-
-def _margin(need: float, parts: int, weight: float) -> float:
-    """Margin of what is owed at a weight, both in whole grains as GPUs."""
-    return margin_of(round(need * GRAIN), parts, weight) / GRAIN
 
 
 def largest_gangs(snapshot: Snapshot) -> FloatArray:

@@ -17,7 +17,6 @@ between budgeted victims and unallocated arrivals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -152,10 +151,10 @@ class Enumeration:
                 short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
                 goals["guarantees"] -= 200.0 * 2 ** min(12, top) * short
             if dues.has_children(group.id):
-                short = weighed(dues.reach(group.id, due.entitled), held, 32, due.claim)
-                goals["inner_levels"] -= 2 ** min(12, dues.height(group.id)) * short
+                short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
+                goals["inner_levels"] -= due.claim * 2 ** min(12, dues.height(group.id)) * short
         for group, aim in self.aims().items():
-            goals["leaves"] -= weighed(sixteenths(aim), sums.get(("use", group), zero), 16, dues.leaf[group].claim)
+            goals["leaves"] -= dues.leaf[group].claim * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
         goals["envy"] -= self._envy(sums) / 16
         goals["order"] += self._handover(sums)
         goals["allowed"] = self._allowed(sums)
@@ -307,10 +306,3 @@ class Enumeration:
                 held[group] += sum(stays.values()) if self._is_in(job, group) else 0
         full = any(used[p.node] + p.gpus > reader.room(reader.nodes[p.node]) for p in victim.placement)
         return full or any(self._is_in(victim, g) and held[g] + victim.placed_gpus > self.limit(g) for g in held)
-
-
-def weighed(due: float, got: Floats, parts: int, claim: float) -> Floats:
-    """What a GPU missing of something due weighs: 1 within whole sixteenths of due / parts, beyond them as the claim (O2)."""
-    margin = math.floor(16 * due / parts) / 16
-    missing = np.maximum(due - got, 0)
-    return np.where(missing <= margin, missing, margin + claim * (missing - margin))

@@ -11,7 +11,7 @@ from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
 LEAF, SOFT = 100.0, 1.0
-"""Weight of a GPU a leaf is short of its aim: beyond the margin of a firm claim, and else (O2, O3)."""
+"""Weight of a GPU a leaf is short of its aim where its claim is firm, and where it is not (O2, O3)."""
 
 
 def add_wishes(draft: Draft) -> None:
@@ -70,29 +70,25 @@ def _add_shortfalls(draft: Draft) -> None:
         promised = facts.dues.guarantee[group]
         if named[group].guaranteed_gpus is not None and promised > 0:
             need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
-            _short(draft, "guarantees", f"O1_group_{group}", held, need, weight, 0)
+            _short(draft, "guarantees", f"O1_group_{group}", held, need, weight)
         if tree.below(group):
             need = facts.within(group, facts.dues.entitled[group])
-            scale, margin = 2.0 ** min(12, tree.height[group]), need // 32 if group in facts.dues.firm else need
-            _short(draft, "inner_levels", f"O2_group_{group}", held, need, LEAF * scale, margin)
+            weight = (LEAF if group in facts.dues.firm else SOFT) * 2.0 ** min(12, tree.height[group])
+            _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains_held(way.gpus * way.job.rates.get(way.kind or "", 0)))
-        aim = facts.aim(leaf.group)
-        margin = aim // 16 if leaf.group in facts.dues.firm_leaf else aim
-        _short(draft, "leaves", f"O3_group_{leaf.group}", used, aim, LEAF, margin)
+        weight = LEAF if leaf.group in facts.dues.firm_leaf else SOFT
+        _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), weight)
 
 
-def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float, margin: int) -> None:
-    """Pay for what is missing of a need, in sixteenths: within the margin as a soft claim."""
+def _short(draft: Draft, goal: str, name: str, held: Terms, need: int, weight: float) -> None:
+    """Pay for what is missing of a need, in sixteenths."""
     if need <= 0:
         return
     sheet = draft.sheet
-    missing: Follow = lambda values: max(0.0, need - amount(held, values))  # noqa: E731
-    column = sheet.follows(f"short_{name}", need, lambda values: max(0.0, missing(values) - margin))
-    near = sheet.follows(f"near_{name}", margin, lambda values: min(missing(values), margin))
+    column = sheet.follows(f"short_{name}", need, lambda values: max(0.0, need - amount(held, values)))
     enough = [(c, min(counted, float(need))) for c, counted in held]  # one that is enough is enough
-    sheet.row(name, [(column, 1.0), (near, 1.0), *enough], low=float(need))
-    sheet.pay(goal, near, -weight * SOFT / LEAF / GRAIN)
+    sheet.row(name, [(column, 1.0), *enough], low=float(need))
     sheet.pay(goal, column, -weight / GRAIN)
 
 

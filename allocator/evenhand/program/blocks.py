@@ -26,8 +26,7 @@ class Blocks:
     Attributes
     ----------
     group : group of each block, int [B]; need : grains the leaf's work should reach, int [B]; short_cost : scaled price of a
-        grain short, int [B]; short_column : int [B], -1 where nothing can be short; near, near_cost : grains of the
-        margin and the scaled price of a grain short within it, int [B].
+        grain short, int [B]; short_column : int [B], -1 where nothing can be short.
     unit_block, most, least : of each unit, int [U].
     way_unit, column, gain : of each way, int [W]; gain: grains one job going this way adds, at most `need`.
     shared_column : columns of the master, bool [c]; shared_row : rows of the master, bool [r].
@@ -37,8 +36,6 @@ class Blocks:
     need: IntArray
     short_cost: IntArray
     short_column: IntArray
-    near: IntArray
-    near_cost: IntArray
     unit_block: IntArray
     most: IntArray
     least: IntArray
@@ -61,11 +58,6 @@ class Blocks:
     @cached_property
     def _ends(self) -> list[int]:
         return [int(e) for e in np.searchsorted(self.way_block, np.arange(self.count + 1))]
-
-    def shortfall_cost(self, block: IntArray, short: IntArray) -> IntArray:
-        """Scaled price of being so many grains short, by block."""
-        near = np.minimum(short, self.near[block])
-        return np.asarray(near * self.near_cost[block] + (short - near) * self.short_cost[block])
 
     def span(self, block: int) -> tuple[int, int]:
         """First way of a block, and the one after its last."""
@@ -91,28 +83,23 @@ def blocks_of(program: Program, arrays: Arrays) -> Blocks:
         starts - np.concatenate(([0], np.cumsum(ends - starts)[:-1])), ends - starts
     )
     column = arrays.columns[entry]
-    need, cost, short, near, near_cost = (np.full(len(groups), fill, dtype=np.int64) for fill in (0, 0, -1, 0, 0))
+    need, cost, short = (np.full(len(groups), fill, dtype=np.int64) for fill in (0, 0, -1))
     gain_of = np.zeros(count, dtype=np.int64)
     shared_row = np.ones(rows, dtype=bool)
     shared_row[unit_row] = False
-    inside: list[int] = []
     place = {int(g): b for b, g in enumerate(groups)}
-    for g, (row, at, within) in columns.leaf_rows.items():
+    for g, (row, at) in columns.leaf_rows.items():
         if g in place:
             here = slice(int(arrays.starts[row]), int(arrays.starts[row + 1]))
             gain_of[arrays.columns[here]] = arrays.values[here]
             b = place[g]
             need[b], cost[b], short[b] = arrays.row_lower[row], -arrays.cost[at], at
-            near[b], near_cost[b] = arrays.upper[within], -arrays.cost[within]
             shared_row[row] = False
-            inside.append(within)
     shared = np.ones(count, dtype=bool)
     shared[column] = False
     shared[short[short >= 0]] = False
-    shared[inside] = False
     return Blocks(
-        group=groups.astype(np.int64), need=need, short_cost=cost, short_column=short, near=near,
-        near_cost=near_cost, unit_block=unit_block,
+        group=groups.astype(np.int64), need=need, short_cost=cost, short_column=short, unit_block=unit_block,
         most=arrays.row_upper[unit_row], least=np.maximum(arrays.row_lower[unit_row], 0), way_unit=way_unit,
         column=column, gain=gain_of[column], shared_column=shared, shared_row=shared_row,
     )  # fmt: skip

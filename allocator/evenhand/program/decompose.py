@@ -76,6 +76,7 @@ class _Generation:
     def __init__(self, shared: Shared, dual: FloatArray) -> None:
         self._shared = shared
         self._master = Master(shared)
+        self._short_price = shared.blocks.short_cost / SCALE
         self._center = shared.cleaned(dual)
         self._bound = np.inf
         self._parts: FloatArray | None = None
@@ -88,7 +89,7 @@ class _Generation:
     def _price(self, dual: FloatArray) -> int:
         """Price all blocks; returns how many plans are new."""
         reduced = self._shared.reduced(dual)
-        plans = best_plans(self._shared.blocks, reduced[self._shared.blocks.column])
+        plans = best_plans(self._shared.blocks, reduced[self._shared.blocks.column], self._short_price)
         bound = self._shared.bound(dual, reduced, plans)
         if bound < self._bound:
             self._bound, self._center = bound, dual

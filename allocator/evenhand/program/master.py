@@ -105,7 +105,7 @@ class Shared:
         owner, row = np.divmod(key[fresh], height)
         bounds = np.searchsorted(owner, np.arange(len(plans) + 1))
         short = np.array([p.short for p in plans], dtype=np.int64)
-        cost -= self.blocks.shortfall_cost(np.array([p.block for p in plans], dtype=np.int64), short)
+        cost -= short * self.blocks.short_cost[[p.block for p in plans]]
         return [
             PlanColumn(p, row[bounds[k] : bounds[k + 1]], sums[bounds[k] : bounds[k + 1]], int(cost[k]))
             for k, p in enumerate(plans)

@@ -14,11 +14,6 @@ from evenhand.snapshot import Snapshot
 SCALE = 160_000_000
 WEIGHT_LEAF = 100.0
 WEIGHT_SOFT = 1.0
-NEAR = WEIGHT_SOFT / WEIGHT_LEAF
-"""Within its margin a firm claim weighs as a soft one: usage evens it out, no running work is worth losing for it."""
-LEAF_MARGIN = 16
-INNER_MARGIN = 32
-"""Parts of what is owed that make the margin."""
 WEIGHT_ENVY = 1 / 16
 MOST_HEIGHT = 12
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
@@ -37,17 +32,6 @@ def claim_weight(height: int, *, firm: bool) -> float:
 def guarantee_weight(top_height: int) -> float:
     """Weight of a charged GPU short of a guarantee (O1): above every inner level."""
     return 2 * WEIGHT_LEAF * 2.0 ** min(top_height, MOST_HEIGHT)
-
-
-def margin_of(need: int, parts: int, weight: float) -> int:
-    """Grains of a need that make the margin of a claim; none where the claim is soft anyway (weight without margin)."""
-    return need // parts if weight >= WEIGHT_LEAF else 0
-
-
-def weighed(short: float, margin: float) -> float:
-    """A shortfall as it counts (rules O1 to O3): within the margin a hundredth, beyond it whole; same unit as both."""
-    near = min(max(0.0, short), margin)
-    return NEAR * near + max(0.0, short - margin)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.program.blocks import Blocks
-from evenhand.program.prices import SCALE
 from evenhand.shapes import IntArray
 
 FloatArray = npt.NDArray[np.float64]
@@ -32,7 +31,7 @@ class BlockPlan:
     value: float
 
 
-def best_plans(blocks: Blocks, price: FloatArray) -> list[BlockPlan]:
+def best_plans(blocks: Blocks, price: FloatArray, short_price: FloatArray) -> list[BlockPlan]:
     """The best plan of each block; no plan of the block is worth more.
 
     Parameters
@@ -41,7 +40,6 @@ def best_plans(blocks: Blocks, price: FloatArray) -> list[BlockPlan]:
     """
     gain, most = blocks.gain, blocks.most
     table = _Table(blocks, price)
-    short_price = blocks.short_cost / SCALE
     weight = short_price[blocks.unit_block]
     # What every job of a unit does at least: the best-paid way, if it pays. Other ways are then judged against it.
     base = table.best_paid()
@@ -65,12 +63,7 @@ def best_plans(blocks: Blocks, price: FloatArray) -> list[BlockPlan]:
     for b in range(blocks.count):
         own = steps[bounds[b] : bounds[b + 1]]
         ups, worth, missing = _climb(
-            blocks.way_unit[own],
-            up_gain[own],
-            up_price[own],
-            most,
-            int(need[b]),
-            _prices_short(blocks, b, int(need[b])),
+            blocks.way_unit[own], up_gain[own], up_price[own], most, int(need[b]), float(short_price[b])
         )
         plans.append((own, ups, float(value[b]) + worth, missing))
     return _assembled(blocks, base, plans)
@@ -94,14 +87,8 @@ class _Table:
         return np.asarray(self._price[way])
 
 
-def _prices_short(blocks: Blocks, block: int, most: int) -> FloatArray:
-    """Price of every shortfall of a block up to some, float [most + 1]."""
-    short = np.arange(most + 1)
-    return blocks.shortfall_cost(np.full(most + 1, block), short) / SCALE
-
-
 def _climb(
-    unit: IntArray, gain: IntArray, price: FloatArray, most: IntArray, need: int, short_price: FloatArray
+    unit: IntArray, gain: IntArray, price: FloatArray, most: IntArray, need: int, weight: float
 ) -> tuple[IntArray, float, int]:
     """How often to take each step, what that is worth (shortfall included), and the grains missing.
 
@@ -109,7 +96,7 @@ def _climb(
     """
     counts = np.zeros(len(unit), dtype=np.int64)
     if not len(unit):
-        return counts, -float(short_price[need]), need
+        return counts, -weight * need, need
     best = np.full(need + 1, _NEVER)
     best[need] = 0.0
     gain = np.minimum(gain, need)
@@ -135,7 +122,7 @@ def _climb(
                 break
             best = fresh
             trail.append((first, choice))
-    total = best - short_price
+    total = best - weight * np.arange(need + 1)
     r = missing = int(np.argmax(total))
     worth = float(total[r])
     for first, choice in reversed(trail):

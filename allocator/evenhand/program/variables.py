@@ -61,7 +61,7 @@ class Columns:
     by_unit: dict[int, list[MoveColumn]] = field(default_factory=lambda: defaultdict(list))
     unit_rows: dict[int, int] = field(default_factory=dict)
     """Row that says how many jobs of a unit go some way (G1), by the unit's first job."""
-    leaf_rows: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    leaf_rows: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Row and column of a leaf's shortfall (O3), by group."""
 
 

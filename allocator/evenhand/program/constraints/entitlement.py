@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.claims import claims
 from evenhand.program.index import parts_of
-from evenhand.program.prices import INNER_MARGIN, LEAF_MARGIN, NEAR, SCALE, WEIGHT_LEAF, guarantee_weight, margin_of
+from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
@@ -96,37 +96,31 @@ def add_rows(program: Program) -> None:
         held = sum(charged_fixed[g] for g in below[c])
         if tree.groups[c].guaranteed_gpus is not None and program.entitlement.guaranteed[c] > 0:
             need = whole_gangs(demands[c], float(program.entitlement.guaranteed[c]))
-            _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top), 0)
+            _shortfall(program, f"O1[{tree.ids[c]}]", parts, need - held, guarantee_weight(top))
         if tree.children[c]:
             need = whole_gangs(demands[c], float(program.entitlement.entitled[c]))
-            margin = margin_of(need, INNER_MARGIN, weight.inner[c])
-            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, weight.inner[c], margin)
+            _shortfall(program, f"O2[{tree.ids[c]}]", parts, need - held, weight.inner[c])
     for i, g in enumerate(program.target.leaves.tolist()):
         need = grains(int(program.target.aim_milli[i]))
-        margin = margin_of(need, LEAF_MARGIN, weight.leaf[g])
-        row = _shortfall(program, f"O3[{tree.ids[g]}]", useful[g], need - useful_fixed[g], weight.leaf[g], margin)
+        row = _shortfall(program, f"O3[{tree.ids[g]}]", useful[g], need - useful_fixed[g], weight.leaf[g])
         if row is not None:
             program.columns.leaf_rows[g] = row
 
 
 def _shortfall(
-    program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float, margin: int
-) -> tuple[int, int, int] | None:
-    """short + near >= need - sum, priced, near at most the margin (grains).
+    program: Program, name: str, parts: list[tuple[int, int]], need: int, weight: float
+) -> tuple[int, int] | None:
+    """short >= need - sum, priced; coefficients clipped at need (a tighter LP, the same integer answers).
 
-    Coefficients are clipped at need (a tighter LP, the same integer answers).
-
-    Returns row and columns (short beyond the margin, within it), None where nothing can be short.
+    Returns row and column, None where nothing can be short.
     """
     if need <= 0:
         return None
     model = program.model
-    margin = min(margin, need)
-    short = model.column(0, need - margin, -round(weight * SCALE / GRAIN), lambda: f"short {name}")
-    near = model.column(0, margin, -round(NEAR * weight * SCALE / GRAIN), lambda: f"nearly {name}")
-    columns, values = [short, near], [1, 1]
+    short = model.column(0, need, -round(weight * SCALE / GRAIN), lambda: f"short {name}")
+    columns, values = [short], [1]
     for column, value in parts:
         if value > 0:
             columns.append(column)
             values.append(min(value, need))
-    return model.row(columns, values, need, FREE, lambda: name), short, near
+    return model.row(columns, values, need, FREE, lambda: name), short
