@@ -78,7 +78,7 @@ class Policy(WireModel):
     )
     restart_cost_s: Seconds = Field(default=300, description="Run time in seconds lost by each start.")
     firm_below: Fraction = Field(
-        default=0.25,
+        default=0.35,
         description="A group whose usage for its share is at most this part of its siblings' is served at any price "
         "in lost work; what others are owed is weighed against it.",
     )

@@ -165,11 +165,11 @@ def test_guarantees_and_inner_levels_weigh_by_height():
     assert found["leaves"] == 3 * 100 + 1 * 100
 
 
-def test_shortfalls_round_gangs_down_to_sixteenths():
-    """Charged 1.7: a gang of 1 holds [1.7] = 27/16; entitled 3.4, within: 54/16."""
+def test_shortfalls_round_what_is_owed_down_and_what_is_held_up_to_sixteenths():
+    """Charged 1.7: of 3.4 entitled two gangs are owed 2 x 27/16; a gang of 1 holds 28/16."""
     jobs = [job("x", "b", 1), job("y", "b", 1)]
     given = state([node("n", 2)], [group("a"), group("b", 1, "a")], jobs, charges={"h100": 1.7})
-    assert goals(given, {"x": start(1)})["inner_levels"] == pytest.approx(200 * 27 / 16)
+    assert goals(given, {"x": start(1)})["inner_levels"] == pytest.approx(200 * 26 / 16)
     assert goals(given)["inner_levels"] == pytest.approx(200 * 54 / 16)
 
 

@@ -119,7 +119,7 @@ def test_a_policy_left_out_or_empty_is_the_documented_defaults():
         "throughput_unit": "best",
         "lookahead_s": 3600,
         "restart_cost_s": 300,
-        "firm_below": 0.25,
+        "firm_below": 0.35,
         "lost_work_weight": 8.0,
         "allow_migration": True,
         "time_limit_s": 5.0,
