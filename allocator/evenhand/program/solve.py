@@ -17,7 +17,7 @@ from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.memory import Memory, grown
 from evenhand.program.points import Points, Relaxed, relax
-from evenhand.program.prices import SCALE
+from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -40,7 +40,11 @@ PROOF_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 """By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
 ENVY_TOLERANCE = 1e-6
-MOST_PAIRS = 200
+ENVIERS = 2
+"""Of each envied leaf so many get rows at a time: only the one that envies most counts."""
+MOST_MEETINGS = 1
+MUCH_ENVY = 1e-3
+"""Envy that no row counts, as a share of target throughput, that is worth another pass."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +73,7 @@ def solve(
     memory : of the round before, and for the next one; left out: each round for itself.
     """
     search = _Search(program, counted, hint, deadline, reserve_s, memory)
+    search.foresee_envy()
     while search.round_trip():
         search.add_envy_rows()
     return search.result()
@@ -98,6 +103,7 @@ class _Search:
         self._pairs: set[tuple[int, int]] = set()
         self._fresh: set[tuple[int, int]] = set()
         self._excess: dict[int, int] = {}
+        self._meetings = 0
 
     def _worth(self, outcome: Outcome) -> float:
         p = self._program
@@ -126,11 +132,12 @@ class _Search:
             self._lower_bound(relaxed.bound)
             points = Points(self._program, arrays, relaxed, self._budget)
             x = self._first_point(points, moves)
-            if x is not None and not self._pairs:
+            self._offer(x)
+            if moves >= FEW_MOVES and self._budget.has_more_than(0.0) and self._meets_envy():
+                return True
+            if x is not None:
                 x = self._around(points, x, MANY_GROUPS if moves <= WHOLE_MOVES else 1, 1.0 - SEARCH_SHARE)
             self._offer(x)
-            if moves > WHOLE_MOVES and not self._pairs and self._budget.has_more_than(0.0) and self._meets_envy():
-                return True
         for leave in (0.6, 0.3, 0.0):
             if self._hopeful(moves):
                 return self._prove(arrays, points, x)
@@ -181,10 +188,30 @@ class _Search:
         near = HOPEFUL * (1.0 + self._program.target.throughput)
         return moves <= WHOLE_MOVES and self._bound - self._value <= near
 
+    def foresee_envy(self) -> None:
+        """Rows for who is envied under the hint: what runs mostly stays, and so does who is envied."""
+        if len(self._program.columns.moves) >= FEW_MOVES and envy.applies(self._program):
+            self._fresh = _envious(self._program, self._hint)
+            self.add_envy_rows()
+
     def _meets_envy(self) -> bool:
-        """Whether the best outcome so far leaves somebody envious: its rows then come in before more is searched."""
-        self._fresh = _envious(self._program, self._best) if envy.applies(self._program) else set()
-        return bool(self._fresh)
+        """Whether the best outcome so far is envied for much that no row counts: once, rows come in before more is searched."""
+        self._meetings += 1
+        if self._meetings > MOST_MEETINGS or not envy.applies(self._program):
+            return False
+        self._fresh = _envious(self._program, self._best) - self._pairs
+        return bool(self._fresh) and WEIGHT_ENVY * self._uncounted() > MUCH_ENVY * (
+            1.0 + self._program.target.throughput
+        )
+
+    def _uncounted(self) -> float:
+        """Excess under the best outcome beyond what the rows of the program see of it (E1)."""
+        p = self._program
+        found = excess(p.snapshot, p.target, standing(p.snapshot, self._best))
+        seen = np.zeros(found.shape)
+        for i, k in self._pairs:
+            seen[i, k] = found[i, k]
+        return float((found.max(axis=0, initial=0.0) - seen.max(axis=0, initial=0.0)).sum())
 
     def _group_count(self) -> int:
         return len({int(self._program.snapshot.group[m.unit.job]) for m in self._program.columns.moves})
@@ -257,8 +284,7 @@ class _Search:
 
 
 def _envious(program: Program, outcome: Outcome) -> set[tuple[int, int]]:
-    """Pairs of leaves (envious, envied) with envy beyond one gang, the worst first if they are many."""
+    """Pairs of leaves (envious, envied) with envy beyond one gang: for each envied one those that envy most."""
     found = excess(program.snapshot, program.target, standing(program.snapshot, outcome))
-    worst = np.argsort(-found, axis=None, kind="stable")[:MOST_PAIRS]
-    rows, columns = np.unravel_index(worst, found.shape)
-    return {(int(i), int(k)) for i, k in zip(rows, columns, strict=True) if found[i, k] > ENVY_TOLERANCE}
+    worst = np.argsort(-found, axis=0, kind="stable")[:ENVIERS]
+    return {(int(i), int(k)) for row in worst for k, i in enumerate(row.tolist()) if found[i, k] > ENVY_TOLERANCE}

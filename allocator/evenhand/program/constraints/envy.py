@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
+import numpy.typing as npt
+
 from evenhand.goals import largest_gangs
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import MoveColumn, Program
@@ -14,9 +17,6 @@ from evenhand.solvers.linear_model import FREE
 
 FINE = 1000
 """Envy rows are scaled by this once more, so that rounding a coefficient costs a millionth of a GPU."""
-
-MOST = 10**15
-"""More than any excess: a thousand million GPUs."""
 
 
 def applies(program: Program) -> bool:
@@ -28,6 +28,7 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
     """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
     s, model, target = program.snapshot, program.model, program.target
     biggest = largest_gangs(s)
+    most = _most(program)
     moves: dict[int, list[MoveColumn]] = defaultdict(list)
     for m in program.columns.moves:
         if s.budgeted[m.unit.job]:
@@ -40,7 +41,7 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
             columns[other] = model.column(
-                0, MOST, -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
+                0, int(most[other]), -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
                 lambda g=gl: f"excess[{s.tree.ids[g]}]",  # type: ignore[misc]
             )  # fmt: skip
         ratio = float(target.entitled[other] / target.entitled[i])
@@ -64,3 +65,11 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
             list(terms), [round(v) for v in terms.values()], round(right), FREE,
             lambda a=gi, b=gl: f"E1[{s.tree.ids[a]} envies {s.tree.ids[b]}]",  # type: ignore[misc]
         )  # fmt: skip
+
+
+def _most(program: Program) -> npt.NDArray[np.float64]:
+    """More than any excess by envied leaf, scaled, float [L]: tight, for a solver must be able to add them all up."""
+    values, entitled = program.target.values, program.target.entitled
+    fixed = float((values.base / entitled).max()) * entitled
+    slope = float(values.lever.max(initial=0.0)) * program.snapshot.total_gpus
+    return np.asarray(np.ceil((fixed + slope + 1.0) * 1000 * FINE))
