@@ -7,7 +7,7 @@ import numpy as np
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.crowd import Crowd
 from evenhand.explain.ranks import SLACK, Ranks
-from evenhand.explain.words import MOST_NAMED, gpus, listed, named, number, reason
+from evenhand.explain.words import MOST_NAMED, gpus, listed, number, reason
 from evenhand.shapes import BoolArray, IntArray
 from evenhand_models import Reason, ReasonCode
 
@@ -86,9 +86,10 @@ class Claims:
         if not ahead.size:
             return None
         rivals = view.rival[ahead]
-        sides = r.order(set(rivals.tolist()))
+        sides = r.order(rivals)
+        named_sides = sides[:_MOST_RIVALS].tolist()
         mine = int(view.mine[ahead[int(np.argmax(rivals == sides[0]))]])
-        told = "; ".join(f"{r.name(c)} {r.fares(c)}" for c in sides[:_MOST_RIVALS])
+        told = "; ".join(f"{r.name(c)} {r.fares(c)}" for c in named_sides)
         rest = len(sides) - _MOST_RIVALS
         if rest > 0:
             told += f"; and {rest} more {'groups' if rest > 1 else 'group'}"
@@ -96,23 +97,19 @@ class Claims:
             f"Work of groups that come first has {crowd.amounts(ahead)} on nodes it could use ({told}), "
             f"while {r.name(mine)} {r.fares(mine)}."
         )
-        return reason(ReasonCode.LOWER_RANK, message, [r.ref(c) for c in (*sides[:_MOST_RIVALS], mine)])
+        return reason(ReasonCode.LOWER_RANK, message, [r.ref(c) for c in (*named_sides, mine)])
 
     def _allocated(self, group: int, crowd: Crowd) -> Reason | None:
         """Rule U1: unallocated work waits for what no allocated work wants."""
         tree = self._s.tree
         if not crowd.groups.size:
             return None
-        holders = [tree.ids[g] for g in crowd.groups]
-        why, refs = "Unallocated work (min_runtime_s 0)", holders[:10]
+        holders, told = crowd.holders
+        why, refs = "Unallocated work (min_runtime_s 0)", holders
         if not tree.claim[group]:
             why = f"Work of group {tree.ids[group]}, which has no claim beside siblings with a share,"
-            refs = [*refs, tree.ids[group]]
-        message = (
-            f"{why} comes after allocated work: {named('group', holders)} "
-            f"{'has' if len(holders) == 1 else 'have'} {crowd.amounts(crowd.groups)} on nodes it could use."
-        )
-        return reason(ReasonCode.LOWER_RANK, message, refs)
+            refs = [*holders, tree.ids[group]]
+        return reason(ReasonCode.LOWER_RANK, f"{why} comes after allocated work: {told} on nodes it could use.", refs)
 
 
 class Lines:

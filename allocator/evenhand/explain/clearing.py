@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.explain.gauge import gauge_of
 from evenhand.explain.ground import Domain, Ground
 from evenhand.shapes import BoolArray, IntArray
 
@@ -74,7 +76,7 @@ class Clearing:
         self._yard = yard
         self._unit = ground.unit
         self._alone = ground.unit == ground.shape.least
-        self._enough = _measure(yard, ground, domain)
+        self._gauge = gauge_of(yard.free, ground.shape, domain)
         self._known: dict[bytes, tuple[int, ...]] = {}
 
     def victims(self, gives: BoolArray) -> tuple[int, ...]:
@@ -97,18 +99,21 @@ class Clearing:
     def _search(self, giving: BoolArray, nodes: int) -> tuple[int, ...]:
         yard, given = self._yard, np.flatnonzero(giving)
         at, gpus = yard.at[given], self._staying.gpus[yard.row[given]]
+        free = yard.free[:nodes]
         freed = np.bincount(at, gpus, nodes).astype(np.int64)
-        after = yard.free[:nodes] + freed
-        useful = np.flatnonzero((freed > 0) & (after >= self._unit))
+        useful = np.flatnonzero((freed > 0) & (free + freed >= self._unit))
         if not useful.size:
             return ()
         if self._alone:
-            on = given[at == useful[0]]
-            return self._on_one(yard.row[on], int(self._unit - yard.free[useful[0]]))
-        count = _fewest(useful.size, lambda k: self._enough(useful[:k], after[useful[:k]]))
-        if count is None:
-            return ()
-        return self._on_some(useful[:count], yard.row[given], at)
+            on = yard.row[given[at == useful[0]]]
+            return self._on_one(on, int(self._unit - free[useful[0]]))
+        gauge = self._gauge.copy()
+        for count, (before, more) in enumerate(
+            zip(free[useful].tolist(), freed[useful].tolist(), strict=True), start=1
+        ):
+            if gauge.risen(before, before + more):
+                return self._on_some(set(useful[:count].tolist()), at, yard.row[given])
+        return ()
 
     def _on_one(self, rows: IntArray, missing: int) -> tuple[int, ...]:
         """Jobs on one node that together hold what is missing there."""
@@ -122,62 +127,21 @@ class Clearing:
                 missing -= on[j]
         return tuple(found)
 
-    def _on_some(self, nodes: IntArray, rows: IntArray, at: IntArray) -> tuple[int, ...]:
+    def _on_some(self, nodes: set[int], at: IntArray, rows: IntArray) -> tuple[int, ...]:
         """The fewest of the jobs on some nodes of the yard, those that lose least first."""
-        place = np.full(int(nodes[-1]) + 1, -1, dtype=np.int64)
-        place[nodes] = np.arange(len(nodes))
-        near = np.flatnonzero(at < len(place))
-        near = near[place[at[near]] >= 0]
-        rows, where = rows[near], place[at[near]]
-        holders, which = np.unique(self._staying.job[rows], return_inverse=True)
-        jobs = self._staying.by_loss(holders.tolist())
-        rank = np.empty(len(jobs), dtype=np.int64)
-        rank[np.searchsorted(holders, jobs)] = np.arange(len(jobs))
-        rank, gpus, free = rank[which.reshape(-1)], self._staying.gpus[rows], self._yard.free[nodes]
-
-        def enough(k: int) -> bool:
-            stop = rank < k
-            return self._enough(nodes, free + np.bincount(where[stop], gpus[stop], len(nodes)).astype(np.int64))
-
-        return tuple(jobs[: _fewest(len(jobs), enough)])
-
-
-def _measure(yard: Yard, ground: Ground, domain: Domain) -> Callable[[IntArray, IntArray], bool]:
-    """Whether a gang stands in a domain once some nodes of the yard have so many GPUs free."""
-    free, shape = yard.free, ground.shape
-    if shape.worker is not None or shape.per_node is not None:
-        worker = shape.worker or shape.per_node or 1
-
-        def pieces(available: IntArray) -> IntArray:
-            return available // worker if shape.worker is not None else (available >= worker).astype(np.int64)
-
-        missing = -(-shape.least // worker) - int(pieces(free).sum())
-        return lambda nodes, after: int((pieces(after) - pieces(free[nodes])).sum()) >= missing
-    needs = [(size, k) for size, k in domain.needs if k <= domain.nodes.size]
-    sizes, counts = np.array(needs, dtype=np.int64).reshape(len(needs), 2).T
-    most = int(counts.max(initial=0))
-
-    def enough(nodes: IntArray, after: IntArray) -> bool:
-        others = np.ones(min(len(free), most + len(nodes)), dtype=bool)
-        others[nodes[nodes < len(others)]] = False
-        left = np.concatenate((after, free[: len(others)][others][:most]))
-        reach = np.cumsum(-np.sort(-left)[:most])
-        return bool((reach[np.minimum(counts, len(reach)) - 1] >= sizes).any())
-
-    return enough
-
-
-def _fewest(most: int, enough: Callable[[int], bool]) -> int | None:
-    """Return the least k from 1 to `most` with enough(k), given that it stays true from then on; None if there is none."""
-    low, high = 1, 1
-    while not enough(high):
-        if high == most:
-            return None
-        low, high = high + 1, min(most, 2 * high)
-    while low < high:
-        middle = (low + high) // 2
-        if enough(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+        near = np.flatnonzero(at <= max(nodes))
+        rows, parts = rows[near], defaultdict(list)
+        held = zip(self._staying.job[rows].tolist(), at[near].tolist(), self._staying.gpus[rows].tolist(), strict=True)
+        for j, node, gpus in held:
+            if node in nodes:
+                parts[j].append((node, gpus))
+        gauge, free, found = self._gauge.copy(), self._yard.free[: max(nodes) + 1].tolist(), []
+        for j in self._staying.by_loss(parts):
+            found.append(j)
+            enough = False
+            for node, gpus in parts[j]:
+                enough = gauge.risen(free[node], free[node] + gpus)
+                free[node] += gpus
+            if enough:
+                break
+        return tuple(found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,7 @@ from evenhand.snapshot import Snapshot
 from evenhand_models import Reason
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Why a job got what it got: all causes, the main one first.
 
     Attributes
@@ -65,7 +64,7 @@ def explain(
         Move.START: starting.explain, Move.KEEP: running.keep, Move.MIGRATE: running.migrate,
         Move.REPAIR: running.migrate, Move.RESIZE: running.resize, Move.PREEMPT: leaving.explain,
     }  # fmt: skip
-    found = {j: Explanation(*words) for j, words in waiting.explain()}
+    found = {j: Explanation._make(words) for j, words in waiting.explain()}
     for j in np.flatnonzero(snapshot.infeasible).tolist():
         found[j] = Explanation(impossible.explain(j))
     for j in np.flatnonzero(snapshot.terminating).tolist():

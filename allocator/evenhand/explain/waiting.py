@@ -21,11 +21,11 @@ from evenhand.explain.ground import Ground, Shape
 from evenhand.explain.obstacles import Nodes, Obstacles
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.timeline import LimitTimes, Timeline
-from evenhand.explain.words import gpus, instant, named, reason, stamp_s
+from evenhand.explain.words import instant, stamp_s
 from evenhand.program.index import Index, sizes_of
 from evenhand.program.pools import Ask
 from evenhand.shapes import IntArray
-from evenhand_models import Reason, ReasonCode
+from evenhand_models import Reason
 
 Explained = tuple[tuple[Reason, ...], datetime | None, str | None]
 """Reasons, earliest start and cheapest change."""
@@ -44,10 +44,14 @@ class Kind:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Causes of one kind: those before and after the place in line; earliest start and cheapest change."""
+    """Causes of one kind: those before and after the place in line; earliest start and cheapest change.
+
+    `stuck`: whether others would have to stop or move for it, of whom the causes do not speak yet.
+    """
 
     before: tuple[Reason, ...]
     line: bool
+    stuck: bool
     beside: tuple[Reason, ...]
     earliest_start_at: datetime | None
     cheapest_change: str | None
@@ -71,6 +75,7 @@ class Waiting:
         self._physical: dict[tuple[int, bool], Physical] = {}
         self._changes: dict[tuple[int, bool], Changes] = {}
         self._crowds: dict[bytes, Crowd] = {}
+        self._verdicts: dict[tuple[int, int, bool, int], Verdict] = {}
         table = aftermath.table
         waits = s.pending[table.job] & (table.gpus == 0)
         self._jobs: IntArray = table.job[waits]
@@ -83,7 +88,7 @@ class Waiting:
         jobs, bounds = self._jobs[order].tolist(), [*starts, len(order)]
         for kind, (start, end) in zip(kinds, pairwise(bounds), strict=True):
             verdict = self._judge(kind)
-            before, beside = verdict.before, verdict.beside
+            before, beside = verdict.before, self._beside(kind, verdict)
             at, change = verdict.earliest_start_at, verdict.cheapest_change
             line = self._lines.seen(kind.group, kind.budgeted, self._shapes[kind.shape].types) if verdict.line else None
             for j in jobs[start:end]:
@@ -114,8 +119,8 @@ class Waiting:
         found = []
         for unit in units:
             j, ask = unit.job, unit.ask
-            asked = s.jobs[j]
-            key = (ask, asked.gpus, asked.min_gpus, asked.worker_gpus, asked.gpus_per_node, masks[j])
+            asked, where = s.jobs[j], (ask.where.requires, ask.where.same, ask.stay_s)
+            key = (where, asked.gpus, asked.min_gpus, asked.worker_gpus, asked.gpus_per_node, masks[j])
             number = known.get(key)
             if number is None:
                 types = tuple(np.flatnonzero(s.fits[j]).tolist())
@@ -148,6 +153,14 @@ class Waiting:
         return self._crowds[key]
 
     def _judge(self, kind: Kind) -> Verdict:
+        """What kinds that differ in their level alone have in common."""
+        key = (kind.shape, kind.group, kind.budgeted, kind.reserved_type)
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._verdicts[key] = self._verdict(kind)
+        return found
+
+    def _verdict(self, kind: Kind) -> Verdict:
         physical = self._physics(kind.shape, kind.budgeted)
         shape, stand = self._shapes[kind.shape], physical.stand
         size = stand.size if stand is not None else shape.least
@@ -164,29 +177,20 @@ class Waiting:
             over = self._claims.over(kind.group, shape.least * rate) if kind.budgeted else None
             before += [r for r in (first, over) if r is not None]
         elif free:
-            before.append(self._idle(physical))
-        beside = list(physical.beside)
-        if stand is None and not blocked and kind.reserved_type < 0:
-            effort = self._effort.reason(kind.group, kind.budgeted, kind.level_rank, physical)
-            beside = [effort, *beside] if effort is not None else beside
+            before.append(physical.idle)
         earliest = self._earliest(kind, physical, blocked, size)
         change = self._change(kind, physical, blocked, first is None and over is None, earliest)
         at = None if earliest is None else instant(earliest)
-        return Verdict(tuple(before), not free, tuple(beside), at, change)
+        stuck = stand is None and not blocked and kind.reserved_type < 0
+        return Verdict(tuple(before), not free, stuck, physical.beside, at, change)
 
-    def _idle(self, physical: Physical) -> Reason:
-        """Free GPUs would hold it: say why they stay idle."""
-        s, stand = self._s, physical.stand
-        assert stand is not None
-        nodes = stand.domain.nodes[physical.free[stand.domain.nodes] > 0]
-        names = [s.nodes[n].name for n in nodes]
-        free = gpus(int(physical.free[nodes].sum()), s.types[stand.domain.gpu_type])
-        where = f"{free} that would hold it stay free on {named('node', names)}"
-        if self._a.optimal:
-            message = f"{where}: its start there would make other groups envy more than it brings."
-            return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, names[:10])
-        message = f"{where}: the search of this round ended before a plan that starts it was found."
-        return reason(ReasonCode.TIME_LIMIT, message, names[:10])
+    def _beside(self, kind: Kind, verdict: Verdict) -> tuple[Reason, ...]:
+        """Causes after the place in line: work that might make room, and nodes."""
+        effort = None
+        if verdict.stuck:
+            physical = self._physical[kind.shape, kind.budgeted]
+            effort = self._effort.reason(kind.group, kind.budgeted, kind.level_rank, physical)
+        return verdict.beside if effort is None else (effort, *verdict.beside)
 
     def _earliest(self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], size: int) -> float | None:
         """The later of: enough GPUs are free of protection, and limits leave room; seconds since 1970."""
@@ -226,7 +230,7 @@ class Waiting:
             return f"wait until {stamp_s(earliest)}, when {self._ending.named(kind.reserved_type)}"
         if due and kind.budgeted and waits and earliest is not None:
             opened = changes.opened
-            ending = [j for j, end in physical.crowd.guards if end <= earliest]
+            ending = physical.crowd.ending(earliest)
             if opened is None and ending:
                 return changes.wait(ending, earliest)
         return changes.room
