@@ -175,5 +175,5 @@ def section(rows: list[dict[str, Any]]) -> list[str]:
 
 _COLUMNS = (
     "size", "contention", "seed", "jobs", "levels", "mixed-integer s", "prices s", "allocate s", "limit s", "gap %",
-    "times", "times", "least", "ours",
+    "mixed-integer / allocate", "prices / allocate", "least", "our least",
 )  # fmt: skip
