@@ -33,18 +33,21 @@ def _gangs_over_floor(snapshot: Snapshot, target: Target) -> FloatArray:
 
 def envy_pairs(snapshot: Snapshot, target: Target, envy: FloatArray, forced: FloatArray) -> tuple[EnvyPair, ...]:
     """Pairs that envy by more than one gang, the worst first, split into what pins force and the rest."""
-    ids = snapshot.tree.ids
+    names = [snapshot.tree.ids[g] for g in target.leaves.tolist()]
+    rows, columns = np.nonzero(envy > _gangs_over_floor(snapshot, target)[:, None])
+    most = envy[rows, columns]
+    if len(most) > MOST_ENVY_PAIRS:
+        told = most >= np.partition(most, -MOST_ENVY_PAIRS)[-MOST_ENVY_PAIRS]
+        rows, columns, most = rows[told], columns[told], most[told]
+    found = [
+        (-much, names[i], names[k], i, k)
+        for much, i, k in zip(*(x.tolist() for x in (most, rows, columns)), strict=True)
+    ]
     pairs = []
-    beyond = envy > _gangs_over_floor(snapshot, target)[:, None]
-    for i, g in enumerate(target.leaves):
-        for k in np.flatnonzero(beyond[i]):
-            share = min(float(envy[i, k]), float(forced[i, k] / target.floor[i]))
-            other = ids[int(target.leaves[k])]
-            ours = float(envy[i, k]) - share
-            pair = EnvyPair(group=ids[int(g)], envied=other, envy=float(envy[i, k]), forced_by_pins=share, ours=ours)
-            pairs.append(pair)
-    pairs.sort(key=lambda p: (-p.envy, p.group, p.envied))
-    return tuple(pairs[:MOST_ENVY_PAIRS])
+    for less, group, envied, i, k in sorted(found)[:MOST_ENVY_PAIRS]:
+        share = min(-less, float(forced[i, k] / target.floor[i]))
+        pairs.append(EnvyPair(group=group, envied=envied, envy=-less, forced_by_pins=share, ours=-less - share))
+    return tuple(pairs)
 
 
 def certificate(

@@ -18,6 +18,7 @@ from statistics import median
 from time import process_time
 from typing import Any
 
+from gavel import beside_gavel
 from generate import LOOSE, SIZES, TIGHT, document
 from page import draw, page
 from peers import SameProgram
@@ -31,6 +32,8 @@ from evenhand_models import parse_document
 
 LIMITS_S = {"S": 5.0, "M": 10.0, "L": 10.0, "XL": 15.0, "XXL": 30.0}
 """Time limits of the rounds, by size."""
+SMALL, SHORT_S = ("S", "M"), 0.5
+"""Sizes at which CBC and Gavel's programs are run too, and the limit of the round that is held against the latter."""
 CORNERS = {
     "loose": LOOSE,
     "tight": TIGHT,
@@ -69,7 +72,10 @@ def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float) -> di
     }  # fmt: skip
     if peers_s > 0:
         same = SameProgram(request)
-        peers = (same.greedy, same.cp_sat(peers_s), same.highs(peers_s))
+        peers = [same.greedy, same.cp_sat(peers_s), same.highs(peers_s)]
+        if size in SMALL:
+            peers.append(same.cbc(peers_s))
+            found["gavel"] = beside_gavel(request, SHORT_S, 4 * peers_s)
         found["peers"] = [{"name": p.name, "value": p.value, "bound": p.bound, "cpu_s": p.cpu_s} for p in peers]
     return found
 

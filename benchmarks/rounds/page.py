@@ -7,6 +7,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from gavel import section
+
 Row = dict[str, Any]
 HEAD = """# Performance
 
@@ -51,7 +53,7 @@ def page(rows: list[Row], sizes: dict[str, tuple[int, int]], picture: str) -> st
             "",
         ]
         lines += _table(("size", "contention", "seed", "who", "CPU s", "gap %"), _peers(peers))
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *section(rows)]) + "\n"
 
 
 def _cells(rows: list[Row], sizes: dict[str, tuple[int, int]]) -> Iterable[tuple[str, ...]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from resource import RUSAGE_CHILDREN, getrusage
 from time import process_time
 
 import highspy
 import numpy as np
+import pulp
 
 from evenhand.entitlement import entitle
 from evenhand.fairness.target import fair_target
@@ -58,6 +60,32 @@ class SameProgram:
         return Peer(
             "CP-SAT, whole", value, None if found.bound is None else found.bound / SCALE, process_time() - start
         )
+
+    def cbc(self, limit_s: float) -> Peer:
+        """CBC through PuLP on the whole program, one thread, in a process of its own."""
+        a, before = self.arrays, getrusage(RUSAGE_CHILDREN)
+        program = pulp.LpProblem("round", pulp.LpMaximize)
+        x = [
+            pulp.LpVariable(f"x{i}", int(low), int(high), pulp.LpInteger)
+            for i, (low, high) in enumerate(zip(a.lower, a.upper, strict=True))
+        ]
+        worth = [(x[i], a.cost[i] / SCALE) for i in np.flatnonzero(a.cost)]
+        program.setObjective(pulp.LpAffineExpression(worth, constant=a.offset / SCALE))
+        for row, (low, high) in enumerate(zip(a.row_lower, a.row_upper, strict=True)):
+            at = slice(a.starts[row], a.starts[row + 1])
+            total = pulp.LpAffineExpression([(x[i], int(v)) for i, v in zip(a.columns[at], a.values[at], strict=True)])
+            if low == high:
+                program += total == int(low)
+                continue
+            if low > -FREE:
+                program += total >= int(low)
+            if high < FREE:
+                program += total <= int(high)
+        program.solve(pulp.PULP_CBC_CMD(msg=False, timeLimit=limit_s, threads=1))
+        after = getrusage(RUSAGE_CHILDREN)
+        took = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        found = program.sol_status in (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
+        return Peer("CBC, whole", float(pulp.value(program.objective)) if found else None, None, took)
 
     def highs(self, limit_s: float) -> Peer:
         """HiGHS's branch and bound on the whole program, one thread."""

@@ -7,9 +7,11 @@ zone instants were written in, on ``1`` against ``1.0``, or on whether a default
 from __future__ import annotations
 
 from hashlib import sha256
+from itertools import chain
 
 from evenhand_models.cluster import ClusterState
 from evenhand_models.plan import Plan
+from evenhand_models.writing import plan_pieces
 
 
 def canonical_state_bytes(state: ClusterState) -> bytes:
@@ -33,12 +35,15 @@ def state_hash(state: ClusterState) -> str:
 
 def canonical_bytes(plan: Plan) -> bytes:
     """Return a plan as compact UTF-8 JSON without ``solver``: what two rounds are compared by."""
-    return plan.model_dump_json(exclude={"solver"}).encode()
+    return b"".join(chain.from_iterable(plan_pieces(plan, solver=False)))
 
 
 def plan_hash(plan: Plan) -> str:
     """Return the SHA-256 of a plan's canonical bytes, 64 hexadecimal digits."""
-    return sha256(canonical_bytes(plan)).hexdigest()
+    found = sha256()
+    for pieces in plan_pieces(plan, solver=False):
+        found.update(b"".join(pieces))
+    return found.hexdigest()
 
 
 def seal(plan: Plan) -> Plan:

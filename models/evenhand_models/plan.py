@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
+from itertools import chain
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -28,6 +29,7 @@ from evenhand_models.quantities import (
     WireModel,
 )
 from evenhand_models.reasons import PlanWarning, Reason
+from evenhand_models.writing import plan_pieces
 
 T = TypeVar("T")
 
@@ -170,4 +172,4 @@ class Plan(WireModel):
 
     def to_json_bytes(self) -> bytes:
         """Return the plan as UTF-8 JSON, compact, fields in one fixed order: equal plans, equal bytes."""
-        return self.model_dump_json().encode()
+        return b"".join(chain.from_iterable(plan_pieces(self, solver=True)))

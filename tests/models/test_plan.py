@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 import pytest
 
@@ -129,3 +130,28 @@ def test_a_certificate_cannot_hold_what_is_no_number(value):
 def test_a_reason_outside_the_closed_list_cannot_be_given():
     with pytest.raises(ValueError, match="Input should be"):
         Reason(code="because", message="m")
+
+
+def odd_assignments(count):
+    """Reasons that many share, reasons of one's own, none at all; names and sentences that look like JSON."""
+    odd = '},{"job":"x"},{"code":"b" \\ é \u2028'
+    shared = [Reason(code="capacity", message=f"{odd} {k}", refs=(odd, "b")) for k in range(3)]
+    for i in range(count):
+        own = Reason(code="priority", message=f"{odd} own {i}", cheapest_change=odd if i % 2 else None)
+        yield Assignment(
+            job=f"j{i:02d}{odd}",
+            action="wait",
+            cheapest_change=odd if i % 3 else None,
+            earliest_start_at=datetime(2026, 11, 1, tzinfo=UTC) + timedelta(microseconds=i),
+            reasons=(*shared[: i % 4], own)[i % 2 :] if i % 5 else (),
+        )
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 4, 7])
+def test_a_plan_is_written_byte_for_byte_as_its_model_says(count, monkeypatch):
+    monkeypatch.setattr("evenhand_models.writing._AT_ONCE", 3)
+    given = plan(assignments=tuple(odd_assignments(count)))
+    assert given.to_json_bytes() == given.model_dump_json().encode()
+    assert canonical_bytes(given) == given.model_dump_json(exclude={"solver"}).encode()
+    assert plan_hash(given) == sha256(canonical_bytes(given)).hexdigest()
+    assert parse_plan(given.to_json_bytes()) == given

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import chain
 
 from evenhand.audit.jobs import JobReading
 from evenhand.audit.reading import Reading
@@ -26,6 +27,16 @@ def check_answers(reading: Reading, plan: Plan) -> Iterator[Finding]:
     ids = [answer.job for answer in plan.assignments]
     if plan.now != reading.state.now:
         yield Finding("A1", f"the plan is for {plan.now}, the state for {reading.state.now}.")
+    if ids != list(reading.jobs):
+        yield from _check_listed(reading, ids)
+    for answer in plan.assignments:
+        if (job := reading.jobs.get(answer.job)) is not None and not _just_waits(job, answer):
+            yield from _check_action(job, answer)
+            yield from _check_holding(reading, job, answer)
+
+
+def _check_listed(reading: Reading, ids: list[str]) -> Iterator[Finding]:
+    """Check that there is one answer for every job, in the order of ids (A1)."""
     if ids != sorted(ids):
         yield Finding("A1", "the assignments are not in the order of their jobs' ids.")
     for job, count in Counter(ids).items():
@@ -35,10 +46,13 @@ def check_answers(reading: Reading, plan: Plan) -> Iterator[Finding]:
             yield Finding("A1", f"there is an assignment for {job!r}, which is no job of the state.", (job,))
     for job in sorted(reading.jobs.keys() - set(ids)):
         yield Finding("A1", f"job {job!r} has no assignment.", (job,))
-    for answer in plan.assignments:
-        if answer.job in reading.jobs:
-            yield from _check_action(reading.jobs[answer.job], answer)
-            yield from _check_holding(reading, reading.jobs[answer.job], answer)
+
+
+def _just_waits(job: JobReading, answer: Assignment) -> bool:
+    """Say whether a job that may wait does and is given nothing: there is no more to such an answer."""
+    if answer.action is not Action.WAIT or job.infeasible or not job.pending:
+        return False
+    return answer.requeue is None and answer.gpu_type is None and not answer.gpus and not answer.placement
 
 
 def _check_action(job: JobReading, answer: Assignment) -> Iterator[Finding]:
@@ -92,16 +106,19 @@ def _codes(answer: Assignment) -> set[ReasonCode]:
 
 def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
     """Check that every answer says why, and that what it names exists (A1, S11)."""
-    known = _names(reading)
+    given = {id(reason): reason for answer in plan.assignments for reason in answer.reasons}  # one may be given to many
+    unknown = set(chain.from_iterable(reason.refs for reason in given.values())) - _names(reading)
     for answer in plan.assignments:
-        job = reading.jobs[answer.job]
         refs = (answer.job,)
         if not answer.reasons:
             yield Finding("A1", f"job {answer.job!r} is answered with {answer.action} without a reason.", refs)
-        for reason in answer.reasons:
-            if not known.issuperset(reason.refs):
-                listed = ", ".join(repr(name) for name in reason.refs if name not in known)
+        for reason in answer.reasons if unknown else ():
+            if not unknown.isdisjoint(reason.refs):
+                listed = ", ".join(repr(name) for name in reason.refs if name in unknown)
                 yield Finding("A1", f"a reason of job {answer.job!r} names {listed}, unknown.", refs)
+        if answer.action is Action.WAIT:
+            continue
+        job = reading.jobs[answer.job]
         if job.terminating and ReasonCode.TERMINATING not in _codes(answer):
             yield Finding("S11", f"job {answer.job!r} is terminating, which its reasons do not say.", refs)
         stopped = answer.action is Action.PREEMPT and not job.hit
@@ -114,21 +131,20 @@ def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
 
 def _names(reading: Reading) -> set[str]:
     """Return every id a reason may name, those the state names without listing them included."""
+    jobs = [job.job for job in reading.jobs.values()]
     names = {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types}
-    for job in reading.jobs.values():
-        names.add(job.job.group)
-        names.update(job.held, job.job.speedup)
-        if job.job.user is not None:
-            names.add(job.job.user)
-        if job.job.same is not None:
-            names.add(job.job.same)
-        names.update(job.job.requires)
+    names.update(name for job in jobs for name in (job.group, job.user, job.same) if name is not None)
+    for listed in (*(job.held for job in reading.holding), *(job.requires for job in jobs if job.requires)):
+        names.update(listed)
+    names.update(*(job.speedup for job in jobs))
     return names
 
 
 def check_protection_dates(reading: Reading, plan: Plan) -> Iterator[Finding]:
     """Check every `protected_until_at` (S2, S10): the start, or the last while it protects, plus `c_j`."""
     for answer in plan.assignments:
+        if answer.action is Action.WAIT and answer.protected_until_at is None:
+            continue
         job = reading.jobs[answer.job]
         if job.orphan:
             continue

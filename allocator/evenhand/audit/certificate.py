@@ -51,8 +51,7 @@ def figures(reading: Reading, target: Target, decisions: Decisions) -> Figures:
     allocated: dict[str, Counter[str]] = {group: Counter() for group in order}
     unallocated: dict[str, Counter[str]] = {group: Counter() for group in order}
     reached = dict.fromkeys(order, 0)
-    for job in reading.jobs.values():
-        choice = decisions.of(job)
+    for job, choice in decisions.taken(reading):
         if not job.live or job.group is None or choice.action not in RUNS or choice.gpu_type is None:
             continue
         (allocated if job.budgeted else unallocated)[job.group][choice.gpu_type] += choice.gpus
@@ -164,7 +163,7 @@ def _check_totals(reading: Reading, target: Target, seen: Figures, plan: Plan) -
     reached = sum(seen.throughput[group] for group in reading.tree.below(None))
     if not close(seal.throughput, reached):
         yield Finding("A4", f"throughput says {seal.throughput:g}, should be {reached:g}.")
-    missed = sum(max(0.0, leaf.floor - leaf.value(target.bundle[leaf.group])) for leaf in target.leaves)
+    missed = sum(max(0.0, leaf.floor - target.brings[leaf.group]) for leaf in target.leaves)
     count = len(target.leaves)
     if abs(seal.floor_slack - missed) > count * slack(missed):
         yield Finding("T2", f"floor_slack says {seal.floor_slack:g}, should be {missed:g}.")

@@ -58,20 +58,25 @@ class Split:
     left: Mapping[str, float]
 
 
-def classes_of(members: Iterable[JobReading]) -> tuple[JobClass, ...]:
-    """Sort a leaf's jobs into classes: the finest grid that makes few enough, else one class (T1)."""
-    equal: dict[Rates, list[JobReading]] = {}
+def alike_in(members: Iterable[JobReading]) -> dict[Rates, int]:
+    """Return the GPUs that a leaf's jobs can hold, by their throughput on the types they can use."""
+    alike: dict[Rates, int] = {}
     for job in members:
-        equal.setdefault(tuple(sorted(job.rates.items())), []).append(job)
+        alike[job.paces] = alike.get(job.paces, 0) + job.job.gpus
+    return alike
+
+
+def classes_of(alike: Mapping[Rates, int]) -> tuple[JobClass, ...]:
+    """Sort a leaf's jobs, summed up as alike, into classes: the finest grid that makes few enough, else one class (T1)."""
     for grid in GRIDS:
-        found: dict[Rates, list[JobReading]] = {}
-        for rates, jobs in equal.items():
-            found.setdefault(_look(rates, grid), []).extend(jobs)
+        found: dict[Rates, list[Rates]] = {}
+        for rates in alike:
+            found.setdefault(_look(rates, grid), []).append(rates)
             if len(found) > MOST_CLASSES:
                 break
         else:
-            return tuple(_class(found[look]) for look in sorted(found))
-    return (_class([job for jobs in equal.values() for job in jobs]),)
+            return tuple(_class(found[look], alike) for look in sorted(found))
+    return (_class(list(alike), alike),)
 
 
 def _look(rates: Rates, grid: int) -> Rates:
@@ -80,13 +85,13 @@ def _look(rates: Rates, grid: int) -> Rates:
     return tuple((kind, (2 * grid * rate + best) // (2 * best)) for kind, rate in rates if rate)
 
 
-def _class(jobs: Sequence[JobReading]) -> JobClass:
+def _class(members: Sequence[Rates], alike: Mapping[Rates, int]) -> JobClass:
     """Sum up jobs of one class."""
-    gpus = sum(job.job.gpus for job in jobs)
+    gpus = sum(alike[rates] for rates in members)
     total: Counter[str] = Counter()
-    for job in jobs:
-        for kind, rate in job.rates.items():
-            total[kind] += job.job.gpus * rate
+    for rates in members:
+        for kind, rate in rates:
+            total[kind] += alike[rates] * rate
     return JobClass(gpus, {kind: summed / (gpus * MILLI) for kind, summed in sorted(total.items()) if summed})
 
 

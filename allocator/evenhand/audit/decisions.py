@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from evenhand.audit.reading import JobReading, Reading
@@ -47,6 +47,15 @@ class Decisions:
     choices: Mapping[str, Choice]
     reserved: Mapping[str, str] = field(default_factory=dict)
 
+    def taken(self, reading: Reading) -> Iterator[tuple[JobReading, Choice]]:
+        """Return what happens to all jobs that do not just wait."""
+        for name, choice in self.choices.items():
+            if choice.action is not Action.WAIT and choice.action is not Action.INFEASIBLE:
+                yield reading.jobs[name], choice
+        for job in reading.holding:
+            if job.job.id not in self.choices:
+                yield job, self.of(job)
+
     def of(self, job: JobReading) -> Choice:
         """Return what happens to a job."""
         found = self.choices.get(job.job.id)
@@ -88,25 +97,29 @@ def decisions_of(reading: Reading, plan: Plan) -> Decisions:
     """Read what a plan decides; a job that waits with a type is reserved on it (O8)."""
     choices: dict[str, Choice] = {}
     reserved: dict[str, str] = {}
+    waits = Choice(Action.WAIT)
     for answer in plan.assignments:
+        if answer.action is Action.WAIT:
+            choices[answer.job] = waits
+            if answer.gpu_type is not None:  # said of reserved ones only
+                reserved[answer.job] = answer.gpu_type
+            continue
         job = reading.jobs[answer.job]
         replaced = 0
         if answer.action is Action.MIGRATE and job.hit:
             mended = repaired(reading, job, {part.node: part.gpus for part in answer.placement})
             replaced = job.held_gpus if mended is None else mended
-        holds = answer.action not in (Action.WAIT, Action.PREEMPT, Action.INFEASIBLE)
+        holds = answer.action not in (Action.PREEMPT, Action.INFEASIBLE)
         choices[answer.job] = Choice(
             answer.action, answer.gpu_type if holds else None, answer.gpus if holds else 0, replaced
         )
-        if answer.action is Action.WAIT and answer.gpu_type is not None:  # said of reserved ones only
-            reserved[answer.job] = answer.gpu_type
     return Decisions(choices, reserved)
 
 
 def ending_gpus(reading: Reading, decisions: Decisions) -> dict[str, int]:
     """Return, by type, GPUs of live jobs that ran before and go on, and end within the restart cost (O8)."""
     ending = dict.fromkeys(reading.types, 0)
-    for job in reading.jobs.values():
+    for job in reading.holding:
         ends = job.job.expected_end_at
         if ends is None or not job.live or job.started_at is None or job.started_at >= reading.state.now:
             continue

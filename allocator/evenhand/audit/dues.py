@@ -12,7 +12,6 @@ from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.numbers import SIXTEEN, sixteenths
 from evenhand.audit.owed import owed_gangs
 from evenhand.audit.reading import MILLI, Reading
-from evenhand.audit.shape import parts as parts_of
 from evenhand.audit.split import Claim, scaled_floors, split
 
 
@@ -138,9 +137,12 @@ class _Work:
     def add_up(self) -> None:
         """Sum usage, gangs, demands and guarantees from the bottom up (D1 to D3)."""
         for group, members in self.reading.members.items():
+            gangs, wants = self.gangs[group], self.wants[group]
             for job in members:
-                self.gangs[group].update(part * (job.demand // job.job.gpus) for part in parts_of(job.job))
-                self.wants[group][job.reach] += job.demand
+                wants[job.reach] += job.demand
+                charge = job.demand // job.job.gpus
+                for part in job.parts:
+                    gangs[part * charge] += 1
         named = {group.id: group for group in self.reading.state.groups}
         for group in reversed(self.tree.order):
             self.own_demand[group] = largest_flow(self.wants[group], self.charged)

@@ -71,7 +71,7 @@ class PairEnvy:
         bundles = [target.bundle[leaf.group] for leaf in target.leaves]
         rows = [[max(bundle.get(kind, 0.0), 0.0) for kind in reading.types] for bundle in bundles]
         held = np.array(rows).reshape(len(bundles), len(reading.types))
-        reached = [leaf.value(bundle) for leaf, bundle in zip(target.leaves, bundles, strict=True)]
+        reached = [target.brings[leaf.group] for leaf in target.leaves]
         ratio = target.entitled[:, None] / target.entitled[None, :]
         beyond = (target.base - np.array(reached))[:, None] + (target.slope @ held.T) * ratio
         np.fill_diagonal(beyond, 0.0)

@@ -57,7 +57,7 @@ def check_target(
             yield Finding("T4", f"group {group!r} has a target, but its own jobs are owed nothing.", (group,))
     for leaf in target.leaves:
         yield from _check_usable(leaf, target.bundle[leaf.group])
-        yield from _check_floor(leaf, target.bundle[leaf.group], reading.policy.objective)
+        yield from _check_floor(leaf, target, reading.policy.objective)
     if reading.policy.objective is Objective.ENVY_FREE:
         yield from _check_envy(reading, target, 0.0 if proven else ROUGH)
     if reading.policy.objective in _RISING and proven:
@@ -90,9 +90,9 @@ def _check_usable(leaf: Leaf, bundle: Bundle) -> Iterator[Finding]:
         yield Finding("T4", message, (leaf.group,))
 
 
-def _check_floor(leaf: Leaf, bundle: Bundle, objective: Objective) -> Iterator[Finding]:
+def _check_floor(leaf: Leaf, target: Target, objective: Objective) -> Iterator[Finding]:
     """Sharing incentive under `envy_free` and `max_min`, the slice itself under `fair_share` (T2, T4)."""
-    value = leaf.value(bundle)
+    bundle, value = target.bundle[leaf.group], target.brings[leaf.group]
     if objective in (Objective.ENVY_FREE, Objective.MAX_MIN) and value < leaf.floor - slack(leaf.floor):
         message = f"the target of {leaf.group!r} brings {value:g}, less than its floor of {leaf.floor:g}."
         yield Finding("T2", message, (leaf.group,))

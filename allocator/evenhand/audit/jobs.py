@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from evenhand.audit.shape import Shapes, least
+from evenhand.audit.shape import Shapes, least, parts
 from evenhand.audit.tree import Tree
 from evenhand_models import Job, JobState, Node, Policy, ThroughputUnit
 
@@ -33,6 +33,12 @@ class JobReading:
         Types it fits at size `gpus` (S5).
     rates : mapping of str to int
         Throughput of one GPU by type it fits, thousandths, at least 1 (S6); 0 elsewhere.
+    paces : tuple of (str, int)
+        The same by type in order: what jobs that are alike have in common.
+    top_rate : int
+        The largest of these; 0 if it fits no type.
+    parts : tuple of int
+        What it is counted in: its least size, then stride by stride (G1).
     reach : tuple of str
         Types its demand is counted on: those it fits, else the one it runs on (D).
     demand : int
@@ -63,6 +69,9 @@ class JobReading:
     fits: tuple[str, ...]
     full: frozenset[str]
     rates: Mapping[str, int]
+    paces: tuple[tuple[str, int], ...]
+    top_rate: int
+    parts: tuple[int, ...]
     reach: tuple[str, ...]
     demand: int
     length_s: int
@@ -95,11 +104,6 @@ class JobReading:
         """Whether it is on its way out (S11)."""
         return self.job.state is JobState.TERMINATING
 
-    @property
-    def top_rate(self) -> int:
-        """Its largest throughput of one GPU, thousandths; 0 if it fits no type."""
-        return max(self.rates.values(), default=0)
-
 
 def nearest(group: str, tree: Tree) -> str | None:
     """Return the group, or the nearest one its id names (``a/b/c``, ``a/b``, ``a``), or None (S4)."""
@@ -113,11 +117,15 @@ def nearest(group: str, tree: Tree) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Types:
-    """Where a job can run: types it fits, types it fits at full size, and throughput by type (S5, S6)."""
+    """What jobs that are alike share: where they can run and how fast, their parts and dearest charge (S5, S6, G1, D)."""
 
     fits: tuple[str, ...]
     full: frozenset[str]
     rates: Mapping[str, int]
+    paces: tuple[tuple[str, int], ...]
+    top_rate: int
+    parts: tuple[int, ...]
+    charge: int
 
 
 @dataclass(slots=True)
@@ -132,6 +140,11 @@ class JobReader:
     charge: Mapping[str, int]
     shapes: Shapes
     _types: dict[tuple[object, ...], _Types] = field(default_factory=dict)
+    _steps: tuple[datetime, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note the instants at which one more of AGE_STEPS_S has passed by now, ascending."""
+        self._steps = tuple(self.now - timedelta(seconds=step) for step in reversed(AGE_STEPS_S))
 
     def read(self, job: Job) -> JobReading:
         """Read one job."""
@@ -139,10 +152,14 @@ class JobReader:
         known = job.group if job.group in self.tree.parent else None
         group = known if pending else nearest(job.group, self.tree)
         types = self._types_of(job)
-        fits = types.fits
-        held = {part.node: part.gpus for part in job.placement}
-        held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
-        reach = fits or ((held_type,) if held_type is not None else ())
+        fits, reach, charge = types.fits, types.fits, types.charge
+        held: dict[str, int] = {}
+        held_type = None
+        if job.placement:
+            held = {part.node: part.gpus for part in job.placement}
+            held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
+        if not fits and held_type is not None:
+            reach, charge = (held_type,), self.charge[held_type]
         infeasible = pending and (group is None or not fits)
         orphan = not pending and group is None
         live = (pending and not infeasible) or (running and not orphan)
@@ -150,29 +167,36 @@ class JobReader:
         hit = running and not self.healthy.issuperset(held)
         length = min(job.contract.min_runtime_s, self.policy.max_protection_s)
         started = None if job.started_at is None else min(job.started_at, self.now)
-        protected = started is not None and self.now < started + timedelta(seconds=length)
+        pinned = running and not hit and (orphan or (budgeted and self._protects(started, length)))
         return JobReading(
             job=job,
             group=group,
             fits=fits,
             full=types.full,
             rates=types.rates,
+            paces=types.paces,
+            top_rate=types.top_rate,
+            parts=types.parts,
             reach=reach,
-            demand=job.gpus * max([self.charge[kind] for kind in reach], default=0),
+            demand=job.gpus * charge,
             length_s=length,
             live=live,
             budgeted=budgeted,
             hit=hit,
-            pinned=running and not hit and (orphan or (budgeted and protected)),
+            pinned=pinned,
             orphan=orphan,
             infeasible=infeasible,
             held=held,
-            held_gpus=sum(held.values()),
+            held_gpus=sum(held.values()) if held else 0,
             held_type=held_type,
             started_at=started,
-            lost_s=self._lost(job, started, length),
-            age_step=self._age(job),
+            lost_s=0.0 if started is None else self._lost(job, started, length),
+            age_step=len(self._steps) - bisect_left(self._steps, job.submitted_at),
         )
+
+    def _protects(self, started: datetime | None, length: int) -> bool:
+        """Say whether a contract of this length still runs (S10)."""
+        return started is not None and self.now < started + timedelta(seconds=length)
 
     def _types_of(self, job: Job) -> _Types:
         """Return where a job can run and how fast, found once for jobs that are alike."""
@@ -183,7 +207,11 @@ class JobReader:
             usable = self._usable(job, least(job))
             fits = tuple(sorted(usable))
             full = usable if job.min_gpus is None else self._usable(job, job.gpus)
-            self._types[key] = _Types(fits, full, self._rates(job, fits))
+            rates = self._rates(job, fits)
+            charge = max((self.charge[kind] for kind in fits), default=0)
+            paces = tuple(sorted(rates.items()))
+            top = max(rates.values(), default=0)
+            self._types[key] = _Types(fits, full, rates, paces, top, tuple(parts(job)), charge)
         return self._types[key]
 
     def _usable(self, job: Job, gpus: int) -> frozenset[str]:
@@ -201,17 +229,10 @@ class JobReader:
             kind: max(1, round(min(1_000_000, MILLI * speed / base))) for kind, speed in zip(fits, speeds, strict=True)
         }
 
-    def _lost(self, job: Job, started: datetime | None, length: int) -> float:
+    def _lost(self, job: Job, started: datetime, length: int) -> float:
         """Return the seconds of work that a stop loses (O5)."""
-        if started is None:
-            return 0.0
         last = started
         if job.contract.resumable and job.checkpointed_at is not None:
             last = max(started, min(job.checkpointed_at, self.now))
         most = length if job.contract.resumable else self.policy.max_protection_s
         return min((self.now - last).total_seconds(), float(most))
-
-    def _age(self, job: Job) -> int:
-        """Return how many of AGE_STEPS_S a job has waited (O4)."""
-        waited = (self.now - min(job.submitted_at, self.now)).total_seconds()
-        return bisect_right(AGE_STEPS_S, waited)

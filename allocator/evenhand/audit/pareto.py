@@ -35,7 +35,7 @@ def proven_gap(reading: Reading, target: Target, prices: Mapping[str, float]) ->
     prices : mapping of str to float
         Throughput per GPU by type, 0 or more; a type left out costs nothing.
     """
-    value = {leaf.group: leaf.value(target.bundle[leaf.group]) for leaf in target.leaves}
+    value = target.brings
     total = sum(value.values())
     if total <= 0:
         return 0.0

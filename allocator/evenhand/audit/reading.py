@@ -47,6 +47,8 @@ class Reading:
         Charged GPU-hours of each group's own (S4).
     jobs : mapping of str to JobReading
         All jobs, by id in order.
+    holding : tuple of JobReading
+        Those that run or are on their way out, by id.
     members : mapping of str to tuple of JobReading
         The live budgeted jobs of each group that has some, by id.
     levels : mapping of str to tuple of int
@@ -69,6 +71,7 @@ class Reading:
     gpus: int
     usage: Mapping[str, float]
     jobs: Mapping[str, JobReading]
+    holding: tuple[JobReading, ...]
     members: Mapping[str, tuple[JobReading, ...]]
     levels: Mapping[str, tuple[int, ...]]
     shapes: Shapes
@@ -109,6 +112,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         gpus=sum(node.gpus for node in nodes.values()),
         usage=_usage(state, tree),
         jobs=jobs,
+        holding=tuple(job for job in jobs.values() if not job.pending),
         members={group: tuple(listed) for group, listed in members.items()},
         levels=levels,
         shapes=reader.shapes,

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.audit.amounts import TOLERANCE, largest_subset
-from evenhand.audit.classes import JobClass, best_split, brought, cap_prices, classes_of, slope_of
+from evenhand.audit.classes import JobClass, Rates, alike_in, best_split, brought, cap_prices, classes_of, slope_of
 from evenhand.audit.dues import Dues
 from evenhand.audit.reading import MILLI, Reading
-from evenhand.audit.shape import parts
 from evenhand.audit.transport import most_throughput
 
 Bundle = Mapping[str, float]
@@ -35,6 +34,8 @@ class Leaf:
         `e_i`, charged GPUs, above 0.
     cap : int
         `cap_i`: GPUs its live budgeted jobs can hold.
+    alike : mapping of tuple to int
+        GPUs its jobs can hold, by their throughput on the types they can use.
     classes : tuple of JobClass
         Its job classes (T1).
     slice : mapping of str to float
@@ -54,6 +55,7 @@ class Leaf:
     group: str
     entitled: float
     cap: int
+    alike: Mapping[Rates, int]
     classes: tuple[JobClass, ...]
     slice: Bundle
     floor: float
@@ -88,6 +90,8 @@ class Target:
         Leaves with an entitlement, by group.
     bundle : mapping of str to Bundle
         `x_i` of each leaf, by group.
+    brings : mapping of str to float
+        `v_i(x_i)` (T1).
     value : mapping of str to float
         `V_i` (T5).
     aim : mapping of str to int
@@ -104,6 +108,7 @@ class Target:
 
     leaves: tuple[Leaf, ...]
     bundle: Mapping[str, Bundle]
+    brings: Mapping[str, float]
     value: Mapping[str, float]
     aim: Mapping[str, int]
     base: NDArray[np.float64]
@@ -122,7 +127,8 @@ def entitled_leaves(reading: Reading, dues: Dues) -> tuple[Leaf, ...]:
 def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
     """Work out one leaf's classes, slice, floor and prices."""
     members = reading.members[group]
-    classes = classes_of(members)
+    alike = alike_in(members)
+    classes = classes_of(alike)
     own = {kind: part * gpus for kind, gpus in reading.capacity.items()}
     split = best_split(classes, own)
     prices = cap_prices(classes, split)
@@ -130,6 +136,7 @@ def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
         group=group,
         entitled=entitled,
         cap=sum(one.gpus for one in classes),
+        alike=alike,
         classes=classes,
         slice=own,
         floor=brought(classes, split),
@@ -149,11 +156,12 @@ def aim_at(reading: Reading, dues: Dues, bundle: Mapping[str, Bundle]) -> Target
         `x_i` by group of the leaf; a leaf left out has nothing.
     """
     leaves = entitled_leaves(reading, dues)
-    value = {leaf.group: _drawn(reading, leaf.group, bundle.get(leaf.group, {})) for leaf in leaves}
+    value = {leaf.group: _drawn(reading, leaf, bundle.get(leaf.group, {})) for leaf in leaves}
     slope = [[leaf.slope.get(kind, 0.0) for kind in reading.types] for leaf in leaves]
     return Target(
         leaves=leaves,
         bundle={leaf.group: bundle.get(leaf.group, {}) for leaf in leaves},
+        brings={leaf.group: leaf.value(bundle.get(leaf.group, {})) for leaf in leaves},
         value=value,
         aim={group: _aim(reading, group, drawn) for group, drawn in value.items()},
         base=np.array([leaf.base for leaf in leaves]),
@@ -163,18 +171,22 @@ def aim_at(reading: Reading, dues: Dues, bundle: Mapping[str, Bundle]) -> Target
     )
 
 
-def _drawn(reading: Reading, group: str, bundle: Bundle) -> float:
+def _drawn(reading: Reading, leaf: Leaf, bundle: Bundle) -> float:
     """Return `V_i`: the most throughput the group's own jobs could draw from a bundle, split at will."""
     kinds = [kind for kind in reading.types if bundle.get(kind, 0.0) > 0]
     if not kinds:
         return 0.0
     alike: Counter[tuple[int, ...]] = Counter()
-    for job in reading.members[group]:
-        alike[tuple(job.rates.get(kind, 0) for kind in kinds)] += job.job.gpus
+    for rates, gpus in leaf.alike.items():
+        pace = dict(rates)
+        alike[tuple(pace.get(kind, 0) for kind in kinds)] += gpus
     return most_throughput(alike, [bundle[kind] for kind in kinds]) / MILLI
 
 
 def _aim(reading: Reading, group: str, value: float) -> int:
     """Return `aim_i`: the largest sum of gangs at their best types not above V_i, thousandths."""
-    gangs = Counter(part * job.top_rate for job in reading.members[group] for part in parts(job.job))
+    gangs: Counter[int] = Counter()
+    for job in reading.members[group]:
+        for part in job.parts:
+            gangs[part * job.top_rate] += 1
     return largest_subset(gangs, floor((value + TOLERANCE) * MILLI))

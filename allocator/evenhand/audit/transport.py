@@ -106,26 +106,25 @@ class _Flow:
                     heappush(listed, (rates[to] - rates[place], mover))
         self.held[mover][to] += gpus
 
-    def _best_move(self, start: int, to: int) -> tuple[int, int] | None:
-        """Return the loss (perhaps negative) and the class of the best move between two places."""
-        listed = self.moves[start][to]
-        while listed and self.held[listed[0][1]][start] <= NOTHING:
-            heappop(listed)
-        return listed[0] if listed else None
+    def _best_moves(self) -> list[tuple[int, int, int, int]]:
+        """Return start, end, loss (perhaps negative) and class of the best move between any two places."""
+        found = []
+        for start, ends in enumerate(self.moves[:-1]):
+            for to, listed in enumerate(ends):
+                while listed and self.held[listed[0][1]][start] <= NOTHING:
+                    heappop(listed)
+                if listed:
+                    found.append((start, to, *listed[0]))
+        return found
 
     def _dearest_path(self, new: int) -> list[tuple[int, int]]:
         """Return who goes where, from the newcomer to a place with room, such that most is gained."""
         gain: list[float] = list(self.rates[new])
         by: list[tuple[int, int] | None] = [None] * self.places  # who came to a place, and from where
-        moves = {
-            (start, to): move
-            for start in range(self.places - 1)
-            for to in range(self.places)
-            if start != to and (move := self._best_move(start, to)) is not None
-        }
+        moves = self._best_moves()
         for _ in range(self.places):
             changed = False
-            for (start, to), (loss, mover) in moves.items():
+            for start, to, loss, mover in moves:
                 if gain[start] - loss > gain[to]:
                     gain[to], by[to], changed = gain[start] - loss, (mover, start), True
             if not changed:

@@ -77,22 +77,26 @@ def tally(reading: Reading, decisions: Decisions) -> Tally:
     held: Counter[str] = Counter()
     used: Counter[str] = Counter()
     throughput: Counter[str] = Counter()
-    runs: dict[str, Counter[str]] = {}
     running: Counter[str] = Counter()
-    for group, members in reading.members.items():
-        counts = runs.setdefault(group, Counter())
-        for job in members:
-            choice = decisions.of(job)
-            kind, gpus = choice.gpu_type, choice.gpus
-            if choice.action in RUNS and kind is not None:
-                counts[kind] += gpus
-                running[group] += gpus * job.rates.get(kind, 0)
-            else:
-                kind, gpus = decisions.reserved.get(job.job.id), job.job.gpus
-            if kind is not None:
-                held[group] += sixteenths_held(gpus * reading.charge[kind])
-                used[group] += sixteenths_held(gpus * job.rates.get(kind, 0))
-                throughput[group] += gpus * job.rates.get(kind, 0)
+    runs: dict[str, Counter[str]] = {group: Counter() for group in reading.members}
+    counted: list[tuple[JobReading, str, int]] = []
+    for job, choice in decisions.taken(reading):
+        kind, gpus = choice.gpu_type, choice.gpus
+        if job.budgeted and choice.action in RUNS and kind is not None:
+            group = str(job.group)
+            runs[group][kind] += gpus
+            running[group] += gpus * job.rates.get(kind, 0)
+            counted.append((job, kind, gpus))
+    for name, kind in decisions.reserved.items():
+        job = reading.jobs[name]
+        choice = decisions.of(job)
+        if job.budgeted and (choice.action not in RUNS or choice.gpu_type is None):
+            counted.append((job, kind, job.job.gpus))
+    for job, kind, gpus in counted:
+        group = str(job.group)
+        held[group] += sixteenths_held(gpus * reading.charge[kind])
+        used[group] += sixteenths_held(gpus * job.rates.get(kind, 0))
+        throughput[group] += gpus * job.rates.get(kind, 0)
     return Tally(held, used, throughput, runs, running)
 
 
@@ -176,11 +180,8 @@ def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
 def _by_jobs(reading: Reading, decisions: Decisions, *, budgeted: bool) -> tuple[float, float, float]:
     """O4 (without handover), O5 and O6, summed over the live jobs of one kind."""
     order, work, change = [], [], []
-    for job in reading.jobs.values():
+    for job, choice in decisions.taken(reading):
         if not job.live or job.budgeted is not budgeted:
-            continue
-        choice = decisions.of(job)
-        if choice.action is Action.WAIT:
             continue
         order.append(_order(job, choice))
         work.append(_work(reading, job, choice))
@@ -231,23 +232,20 @@ def _change(job: JobReading, choice: Choice) -> float:
 
 def _handover(reading: Reading, decisions: Decisions) -> float:
     """O4: at each cut between priorities of a leaf, GPUs that pass from below to above it."""
+    started: dict[str, Counter[int]] = {}
+    stopped: dict[str, Counter[int]] = {}
+    for job, choice in decisions.taken(reading):
+        if not job.budgeted:
+            continue
+        if choice.action is Action.START or (job.hit and choice.action is Action.MIGRATE):
+            started.setdefault(str(job.group), Counter())[job.job.priority] += choice.gpus
+        elif choice.action is Action.PREEMPT and not job.hit:
+            stopped.setdefault(str(job.group), Counter())[job.job.priority] += job.held_gpus
     total = 0.0
-    for group, levels in reading.levels.items():
-        if len(levels) < 2:
-            continue
-        started: Counter[int] = Counter()
-        stopped: Counter[int] = Counter()
-        for job in reading.members[group]:
-            choice = decisions.of(job)
-            if choice.action is Action.START or (job.hit and choice.action is Action.MIGRATE):
-                started[job.job.priority] += choice.gpus
-            elif choice.action is Action.PREEMPT and not job.hit:
-                stopped[job.job.priority] += job.held_gpus
-        if not (stopped and started):
-            continue
-        above, under = sum(started.values()), 0
+    for group in sorted(started.keys() & stopped.keys()):
+        levels, above, under = reading.levels[group], sum(started[group].values()), 0
         for below, _ in pairwise(levels):
-            above -= started[below]
-            under += stopped[below]
+            above -= started[group][below]
+            under += stopped[group][below]
             total += min(above, under) / 2 / (len(levels) - 1)
     return total

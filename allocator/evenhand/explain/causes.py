@@ -11,7 +11,7 @@ from evenhand.explain.crowd import Crowd
 from evenhand.explain.ground import Stand
 from evenhand.explain.obstacles import Obstacles
 from evenhand.explain.timeline import Timeline
-from evenhand.explain.words import by_type, gpus, instant, reason, stamp_s
+from evenhand.explain.words import by_type, gpus, instant, named, reason, stamp_s
 from evenhand.shapes import IntArray
 from evenhand_models import Reason, ReasonCode
 
@@ -25,6 +25,7 @@ class Physical:
         ground = obstacles.ground
         self.ground, self.crowd, self.number = ground, crowd, number
         self._s = aftermath.snapshot
+        self._optimal = aftermath.optimal
         self._timeline = timeline
         self.obstacles = obstacles
         self.free: IntArray = ground.masked(aftermath.free)
@@ -47,6 +48,21 @@ class Physical:
     def beside(self) -> tuple[Reason, ...]:
         """What keeps nodes from helping."""
         return () if self.stand is not None else self.obstacles.reasons
+
+    @cached_property
+    def idle(self) -> Reason:
+        """Free GPUs would hold it: say why they stay idle."""
+        s, stand = self._s, self.stand
+        assert stand is not None
+        nodes = stand.domain.nodes[self.free[stand.domain.nodes] > 0]
+        names = [s.nodes[n].name for n in nodes]
+        free = gpus(int(self.free[nodes].sum()), s.types[stand.domain.gpu_type])
+        where = f"{free} that would hold it stay free on {named('node', names)}"
+        if self._optimal:
+            message = f"{where}: its start there would make other groups envy more than it brings."
+            return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, names[:10])
+        message = f"{where}: the search of this round ended before a plan that starts it was found."
+        return reason(ReasonCode.TIME_LIMIT, message, names[:10])
 
     def _room(self) -> Reason:
         s, shape = self._s, self.ground.shape

@@ -84,9 +84,9 @@ class Changes:
         more = gpus(missing.gpus, kind).replace(" ", " more free ", 1)
         return f"{more} on {named('node', names)}{self._unless}"
 
-    def wait(self, protected: list[int], until_s: float) -> str:
-        """Wait for the end of protection of some jobs."""
-        names = [self._s.jobs[j].id for j in protected]
-        if len(names) == 1:
-            return f"wait for the protection of {names[0]} to end at {stamp_s(until_s)}{self._unless}"
+    def wait(self, guards: tuple[tuple[int, float], ...], until_s: float) -> str:
+        """Wait for the end of protection of some jobs, given with these ends."""
+        if len(guards) == 1:
+            name = self._s.jobs[guards[0][0]].id
+            return f"wait for the protection of {name} to end at {stamp_s(until_s)}{self._unless}"
         return f"wait until {stamp_s(until_s)}, when the protection of enough jobs has ended{self._unless}"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-
 import numpy as np
 
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.crowd import Crowd
 from evenhand.explain.ranks import SLACK, Ranks
-from evenhand.explain.words import MOST_NAMED, gpus, listed, named, number, reason
+from evenhand.explain.words import MOST_NAMED, gpus, listed, number, reason
 from evenhand.shapes import BoolArray, IntArray
 from evenhand_models import Reason, ReasonCode
 
@@ -89,9 +86,10 @@ class Claims:
         if not ahead.size:
             return None
         rivals = view.rival[ahead]
-        sides = r.order(set(rivals.tolist()))
+        sides = r.order(rivals)
+        named_sides = sides[:_MOST_RIVALS].tolist()
         mine = int(view.mine[ahead[int(np.argmax(rivals == sides[0]))]])
-        told = "; ".join(f"{r.name(c)} {r.fares(c)}" for c in sides[:_MOST_RIVALS])
+        told = "; ".join(f"{r.name(c)} {r.fares(c)}" for c in named_sides)
         rest = len(sides) - _MOST_RIVALS
         if rest > 0:
             told += f"; and {rest} more {'groups' if rest > 1 else 'group'}"
@@ -99,23 +97,19 @@ class Claims:
             f"Work of groups that come first has {crowd.amounts(ahead)} on nodes it could use ({told}), "
             f"while {r.name(mine)} {r.fares(mine)}."
         )
-        return reason(ReasonCode.LOWER_RANK, message, [r.ref(c) for c in (*sides[:_MOST_RIVALS], mine)])
+        return reason(ReasonCode.LOWER_RANK, message, [r.ref(c) for c in (*named_sides, mine)])
 
     def _allocated(self, group: int, crowd: Crowd) -> Reason | None:
         """Rule U1: unallocated work waits for what no allocated work wants."""
         tree = self._s.tree
         if not crowd.groups.size:
             return None
-        holders = [tree.ids[g] for g in crowd.groups]
-        why, refs = "Unallocated work (min_runtime_s 0)", holders[:10]
+        holders, told = crowd.holders
+        why, refs = "Unallocated work (min_runtime_s 0)", holders
         if not tree.claim[group]:
             why = f"Work of group {tree.ids[group]}, which has no claim beside siblings with a share,"
-            refs = [*refs, tree.ids[group]]
-        message = (
-            f"{why} comes after allocated work: {named('group', holders)} "
-            f"{'has' if len(holders) == 1 else 'have'} {crowd.amounts(crowd.groups)} on nodes it could use."
-        )
-        return reason(ReasonCode.LOWER_RANK, message, refs)
+            refs = [*holders, tree.ids[group]]
+        return reason(ReasonCode.LOWER_RANK, f"{why} comes after allocated work: {told} on nodes it could use.", refs)
 
 
 class Lines:
@@ -123,7 +117,6 @@ class Lines:
 
     def __init__(self, aftermath: Aftermath) -> None:
         s = self._s = aftermath.snapshot
-        self._group, self._budgeted = s.group.tolist(), s.budgeted.tolist()
         self._runs = np.zeros(len(s.jobs), dtype=bool)
         table = aftermath.table
         self._runs[table.job[table.gpus > 0]] = True
@@ -138,7 +131,7 @@ class Lines:
         place = np.zeros(len(s.jobs), dtype=np.int64)
         place[jobs] = np.arange(len(jobs)) - np.repeat(first, np.diff(np.append(first, len(jobs))))
         self._place: list[int] = place.tolist()
-        self._ahead: dict[tuple[int, bool, tuple[int, ...]], _Ahead] = {}
+        self._seen: dict[tuple[int, bool, tuple[int, ...]], Line] = {}
         self._sharing: dict[tuple[int, ...], BoolArray] = {}
 
     def _wants(self, types: tuple[int, ...]) -> BoolArray:
@@ -147,49 +140,52 @@ class Lines:
             self._sharing[types] = np.asarray(self._s.fits[:, list(types)].any(axis=1), dtype=bool)
         return self._sharing[types]
 
-    def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> _Ahead:
+    def seen(self, group: int, budgeted: bool, types: tuple[int, ...]) -> Line:
+        """The line of a group's jobs of one kind, as those that can use some types see it."""
+        key = (group, budgeted, types)
+        found = self._seen.get(key)
+        if found is None:
+            found = self._seen[key] = self._read(key)
+        return found
+
+    def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> Line:
         """For each place of a line, how many before it run and how many wait, of those that share a type."""
         s, line = self._s, self._line[key[:2]]
         wants, runs = self._wants(key[2])[line], self._runs[line]
         counts = [np.cumsum(each) - each for each in (wants & runs, wants & ~runs)]
-        names = [s.jobs[j].id for j in line[np.flatnonzero(wants)[:MOST_NAMED]]]
-        return _Ahead(counts[0].tolist(), counts[1].tolist(), names, ", ".join(names), s.tree.ids[key[0]])
+        names = [s.jobs[j].id for j in line[np.flatnonzero(wants)[:MOST_NAMED]].tolist()]
+        return Line(self._place, counts[0].tolist(), counts[1].tolist(), names, s.tree.ids[key[0]])
 
-    def reason(self, job: int, types: tuple[int, ...]) -> Reason | None:
+
+class Line:
+    """One line as jobs of one set of types see it."""
+
+    def __init__(self, place: list[int], runs: list[int], waits: list[int], names: list[str], group: str) -> None:
+        """Prepare.
+
+        Parameters
+        ----------
+        place : of each job in its line, int [J].
+        runs, waits : how many before each place run and wait.
+        names : of the first.
+        """
+        self._place, self._runs, self._waits, self._names = place, runs, waits, names
+        self._group = group
+        self._told = ", ".join(names)
+        self._refs = (*names, group)
+
+    def reason(self, job: int) -> Reason | None:
         """Name the jobs of the own group that come before a waiting one and want types it could use."""
-        key = (self._group[job], self._budgeted[job], types)
-        known = self._ahead.get(key)
-        if known is None:
-            known = self._ahead[key] = self._read(key)
         place = self._place[job]
-        runs, waits = known.runs[place], known.waits[place]
+        runs, waits = self._runs[place], self._waits[place]
         ahead = runs + waits
         if not ahead:
             return None
-        group = known.group
+        group = self._group
         if ahead > MOST_NAMED:
-            refs, told = known.refs, f"{known.told} and {ahead - MOST_NAMED} more"
+            refs, told = self._refs, f"{self._told} and {ahead - MOST_NAMED} more"
         else:
-            refs, told = (*known.names[:ahead], group), listed(known.names[:ahead])
+            refs, told = (*self._names[:ahead], group), listed(self._names[:ahead])
         come = f"1 job of group {group} comes" if ahead == 1 else f"{ahead} jobs of group {group} come"
         message = f"{come} first by priority, then age ({runs} running, {waits} waiting): {told}."
         return reason(ReasonCode.PRIORITY, message, refs)
-
-
-@dataclass(frozen=True, eq=False)
-class _Ahead:
-    """One line as jobs of one set of types see it.
-
-    runs, waits : how many before each place run and wait; names : of the first, `told` in words.
-    """
-
-    runs: list[int]
-    waits: list[int]
-    names: list[str]
-    told: str
-    group: str
-
-    @cached_property
-    def refs(self) -> tuple[str, ...]:
-        """Ids of the first and of the group."""
-        return (*self.names, self.group)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import cached_property
 
 import numpy as np
 
 from evenhand.explain.aftermath import NEVER, PAST, Aftermath
-from evenhand.explain.words import by_type, listed, stamp_s
+from evenhand.explain.words import by_type, listed, named, stamp_s
 from evenhand.shapes import BoolArray, IntArray
 
 
@@ -47,6 +48,14 @@ class Crowd:
         found: IntArray = np.flatnonzero(self.by_group.any(axis=1))
         return found
 
+    @cached_property
+    def holders(self) -> tuple[list[str], str]:
+        """The first of these groups, and all of them with what they have, in words."""
+        ids = self._a.snapshot.tree.ids
+        names = [ids[g] for g in self.groups.tolist()]
+        have = "has" if len(names) == 1 else "have"
+        return names[:10], f"{named('group', names)} {have} {self.amounts(self.groups)}"
+
     def amounts(self, groups: IntArray) -> str:
         """Return `8 h100 and 4 a100`: allocated open GPUs of some groups."""
         sums = self.by_group[groups].sum(axis=0)
@@ -59,6 +68,14 @@ class Crowd:
         jobs = np.unique(self._a.holdings.job[self.protected])
         ends = [(int(j), self._a.protected_until(int(j))) for j in jobs]
         return tuple(sorted(ends, key=lambda item: (item[1], item[0])))
+
+    @cached_property
+    def _ends(self) -> list[float]:
+        return [end for _, end in self.guards]
+
+    def ending(self, until_s: float) -> tuple[tuple[int, float], ...]:
+        """Those whose protection ends by an instant."""
+        return self.guards[: bisect_right(self._ends, until_s)]
 
     @cached_property
     def guarded(self) -> tuple[str, tuple[str, ...]]:

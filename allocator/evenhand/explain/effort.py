@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import defaultdict
-from collections.abc import Callable, Iterable
-from hashlib import blake2b
-
 import numpy as np
 
-from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.aftermath import PAST, Aftermath
 from evenhand.explain.causes import Physical
-from evenhand.explain.crowd import Crowd
-from evenhand.explain.ground import Domain
+from evenhand.explain.clearing import Clearing, Staying, Yard
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.words import gpus, listed, named, number, reason
 from evenhand.program.index import may_move
 from evenhand.shapes import BoolArray, IntArray
 from evenhand_models import Reason, ReasonCode
 
-_MOST_KEPT = 1_000
-"""Longer lists of rows are worked out again rather than kept."""
 Judged = tuple[str, tuple[int, ...]]
-"""What would be done, and to which jobs; no jobs where it would not help."""
+"""What would be done, and to which jobs."""
 
 
 class Effort:
@@ -30,110 +22,76 @@ class Effort:
 
     def __init__(self, aftermath: Aftermath, ranks: Ranks) -> None:
         self._a = aftermath
-        self._s = aftermath.snapshot
+        self._s = s = aftermath.snapshot
         self._ranks = ranks
-        s, h = self._s, aftermath.holdings
-        moves = np.array([s.running[j] and may_move(s, int(j)) for j in range(len(s.jobs))], dtype=bool)
-        self._movable: BoolArray = moves[h.job]
-        self._loss: list[float] = (s.lost_s * s.held).tolist()
-        self._levels: dict[int, list[int]] = defaultdict(list)
-        for j in np.unique(h.job[~h.new]):
-            if s.budgeted[j] and not s.pinned[j] and not s.hit[j]:
-                self._levels[int(s.group[j])].append(int(s.level_rank[j]))
-        for line in self._levels.values():
-            line.sort()
-        self._stops: dict[tuple[int, int, int], IntArray] = {}
+        h = aftermath.holdings
+        rows = np.flatnonzero((h.until_s <= PAST) & ~h.new & ~s.hit[h.job])
+        job = h.job[rows]
+        self._staying = Staying(job, h.node[rows], h.gpus[rows], (s.lost_s * s.held).tolist())
+        jobs, which = np.unique(job, return_inverse=True)
+        moves = np.array([s.running[j] and may_move(s, j) for j in jobs.tolist()], dtype=bool)
+        self._movable: BoolArray = moves.reshape(len(jobs))[which.reshape(-1)]
+        self._loose: BoolArray = ~s.budgeted[job]
+        self._holder: IntArray = s.group[job]
+        self._level: IntArray = s.level_rank[job]
+        self._owned: IntArray = np.argsort(self._holder, kind="stable")
+        self._first: IntArray = np.searchsorted(self._holder[self._owned], np.arange(len(s.tree.ids) + 1))
+        self._lines = self._past_protection(jobs)
+        self._gives: tuple[tuple[int, int], BoolArray] | None = None
+        self._yards: dict[bytes, Yard] = {}
+        self._clearings: dict[int, tuple[Clearing, ...]] = {}
         self._said: dict[Judged, Reason | None] = {}
-        self._tried: dict[tuple[int, bytes], tuple[int, ...]] = {}
 
-    def below(self, group: int, level_rank: int) -> int:
-        """How many running jobs past protection have a lower priority in the group."""
-        return bisect_left(self._levels.get(group, []), level_rank)
+    def _past_protection(self, jobs: IntArray) -> IntArray:
+        """Group and level of the budgeted jobs past protection as one number each, ascending, int."""
+        s = self._s
+        jobs = jobs[s.budgeted[jobs] & ~s.pinned[jobs]]
+        self._levels = int(s.level_rank.max(initial=0)) + 1
+        return np.sort(s.group[jobs] * self._levels + s.level_rank[jobs])
 
-    def _stoppable(self, group: int, budgeted: bool, level_rank: int, crowd: Crowd) -> IntArray:
-        """Holdings past protection whose jobs have no better claim than the waiting one."""
-        key = (crowd.number, group if budgeted else -1, self.below(group, level_rank) if budgeted else 0)
-        if key not in self._stops:
-            s, rows = self._s, crowd.staying
-            jobs = self._a.holdings.job[rows]
-            chosen = ~s.budgeted[jobs]
-            if budgeted:
-                holder = s.group[jobs]
-                younger = s.level_rank[jobs] < level_rank
-                chosen |= np.where(holder == group, younger, ~self._ranks.view(group).first[holder])
-            if not budgeted or np.count_nonzero(chosen) <= _MOST_KEPT:
-                self._stops[key] = rows[chosen]
-            return rows[chosen]
-        return self._stops[key]
+    def below(self, group: IntArray, level_rank: IntArray) -> IntArray:
+        """How many running jobs past protection have a lower priority in the group; arrays of one shape."""
+        start = np.searchsorted(self._lines, group * self._levels)
+        return np.searchsorted(self._lines, group * self._levels + level_rank) - start
+
+    def _giving(self, group: int, budgeted: bool, level_rank: int) -> BoolArray:
+        """Rows past protection whose jobs have no better claim than the waiting one, bool [S]."""
+        if not budgeted:
+            return self._loose
+        if self._gives is None or self._gives[0] != (group, level_rank):  # asked for group by group
+            found = self._loose | ~self._ranks.view(group).first[self._holder]
+            own = self._owned[self._first[group] : self._first[group + 1]]
+            found[own] = self._loose[own] | (self._level[own] < level_rank)
+            self._gives = (group, level_rank), found
+        return self._gives[1]
 
     def reason(self, group: int, budgeted: bool, level_rank: int, physical: Physical) -> Reason | None:
         """Say which work would have to stop or move, if that would make room."""
-        staying = physical.crowd.staying
-        if not staying.size:
-            return None
-        stop = self._stoppable(group, budgeted, level_rank, physical.crowd)
-        found = self._victims(physical, stop)
+        clearings = self._clearings.get(physical.number)
+        if clearings is None:
+            clearings = self._clearings[physical.number] = self._all_clearings(physical)
+        gives = self._giving(group, budgeted, level_rank)
+        found = _first_found(clearings, gives)
         if found:
             return self._say("stop", found)
         if physical.total_free < physical.ground.shape.least:
             return None
-        found = self._victims(physical, np.union1d(stop, staying[self._movable[staying]]))
+        found = _first_found(clearings, gives | self._movable)
         return self._say("move", found) if found else None
 
-    def _victims(self, physical: Physical, rows: IntArray) -> tuple[int, ...]:
-        """Few jobs among some holdings without which the gang would stand; empty if it would not."""
-        if not rows.size:
-            return ()
-        key = (physical.number, blake2b(rows.tobytes(), digest_size=16).digest())  # lists of rows are long
-        if key not in self._tried:
-            stand = physical.ground.stands(self._without(physical.free, rows))
-            self._tried[key] = () if stand is None else self._few(physical, rows, stand.domain)
-        return self._tried[key]
-
-    def _few(self, physical: Physical, rows: IntArray, domain: Domain) -> tuple[int, ...]:
-        """Jobs on as few nodes as will do, those that lose least first."""
-        h, s, free = self._a.holdings, self._s, physical.free
-        after = self._without(free, rows)
-        nodes = domain.nodes[after[domain.nodes] > free[domain.nodes]]
-        nodes = nodes[np.lexsort((nodes, -free[nodes], after[nodes] < physical.ground.unit))]
-        if physical.ground.unit == physical.ground.shape.least:
-            return self._few_on(rows[h.node[rows] == nodes[0]], int(physical.ground.unit - free[nodes[0]]))
-        place = np.full(len(s.nodes), len(s.nodes), dtype=np.int64)
-        place[nodes] = np.arange(len(nodes))
-        rank = place[h.node[rows]]
-        count = _fewest(len(nodes), lambda k: self._holds(physical, domain, rows[rank < k]))
-        rows = rows[rank < count]
-        jobs = self._by_loss({int(j) for j in h.job[rows]})
-        at = {j: i for i, j in enumerate(jobs)}
-        rank = np.array([at[int(j)] for j in h.job[rows]], dtype=np.int64)
-        count = _fewest(len(jobs), lambda k: self._holds(physical, domain, rows[rank < k]))
-        return tuple(jobs[:count])
-
-    def _few_on(self, rows: IntArray, missing: int) -> tuple[int, ...]:
-        """Jobs on one node that together hold what is missing there."""
-        h = self._a.holdings
-        on: dict[int, int] = defaultdict(int)
-        for j, held in zip(h.job[rows].tolist(), h.gpus[rows].tolist(), strict=True):
-            on[j] += held
-        found = []
-        for j in self._by_loss(on):
-            if missing > 0:
-                found.append(j)
-                missing -= on[j]
+    def _all_clearings(self, physical: Physical) -> tuple[Clearing, ...]:
+        """One for each domain in which the shape could ever stand."""
+        ground, found = physical.ground, []
+        regular = ground.shape.worker is not None or ground.shape.per_node is not None
+        for domain in ground.domains:
+            nodes = domain.nodes[ground.usable[domain.nodes]]
+            if nodes.size and (regular or domain.needs):
+                key = nodes.tobytes()
+                yard = self._yards.get(key)
+                if yard is None:
+                    yard = self._yards[key] = Yard(self._staying, nodes, physical.free)
+                found.append(Clearing(self._staying, yard, ground, domain))
         return tuple(found)
-
-    def _by_loss(self, jobs: Iterable[int]) -> list[int]:
-        """Jobs by the work that a stop would lose, then id."""
-        loss = self._loss
-        return sorted(jobs, key=lambda j: (loss[j], j))
-
-    def _without(self, free: IntArray, rows: IntArray) -> IntArray:
-        h = self._a.holdings
-        freed = np.bincount(h.node[rows], weights=h.gpus[rows], minlength=len(free))
-        return free + freed.astype(np.int64)
-
-    def _holds(self, physical: Physical, domain: Domain, rows: IntArray) -> bool:
-        return physical.ground.size_in(domain, self._without(physical.free, rows)) is not None
 
     def _say(self, doing: str, jobs: tuple[int, ...]) -> Reason | None:
         key = (doing, jobs)
@@ -158,13 +116,10 @@ class Effort:
         return reason(ReasonCode.TIME_LIMIT, message, names[:10])
 
 
-def _fewest(most: int, enough: Callable[[int], bool]) -> int:
-    """Return the least k with enough(k), given that it holds at `most` and stays true from then on."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        if enough(middle):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+def _first_found(clearings: tuple[Clearing, ...], gives: BoolArray) -> tuple[int, ...]:
+    """Jobs to clear from the first domain that can be cleared."""
+    for clearing in clearings:
+        found = clearing.victims(gives)
+        if found:
+            return found
+    return ()

@@ -17,6 +17,8 @@ class Ending:
         self._a = aftermath
         self._s = aftermath.snapshot
         self._known: dict[int, list[int]] = {}
+        self._enough: dict[tuple[int, int], float | None] = {}
+        self._told: dict[int, Reason] = {}
 
     def jobs(self, gpu_type: int) -> list[int]:
         """Kept jobs on a type that end within the restart cost; by end, then id."""
@@ -37,6 +39,12 @@ class Ending:
 
     def enough_s(self, physical: Physical, gpu_type: int) -> float | None:
         """When enough of them have ended for a gang reserved on their GPUs, seconds since 1970."""
+        key = (physical.number, gpu_type)
+        if key not in self._enough:
+            self._enough[key] = self._enough_ended(physical, gpu_type)
+        return self._enough[key]
+
+    def _enough_ended(self, physical: Physical, gpu_type: int) -> float | None:
         s, available = self._s, physical.free.copy()
         for j in self.jobs(gpu_type):
             for n, held in self._a.decisions[j].places:
@@ -48,6 +56,11 @@ class Ending:
 
     def reason(self, gpu_type: int) -> Reason:
         """Say on whose GPUs a waiting job is reserved."""
+        if gpu_type not in self._told:
+            self._told[gpu_type] = self._tell(gpu_type)
+        return self._told[gpu_type]
+
+    def _tell(self, gpu_type: int) -> Reason:
         s, jobs = self._s, self.jobs(gpu_type)
         kind = s.types[gpu_type]
         held = gpus(sum(self._a.decisions[j].gpus for j in jobs), kind)

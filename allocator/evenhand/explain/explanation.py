@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
+
+import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.explain.aftermath import Aftermath
@@ -21,8 +23,7 @@ from evenhand.snapshot import Snapshot
 from evenhand_models import Reason
 
 
-@dataclass(frozen=True)
-class Explanation:
+class Explanation(NamedTuple):
     """Why a job got what it got: all causes, the main one first.
 
     Attributes
@@ -63,14 +64,12 @@ def explain(
         Move.START: starting.explain, Move.KEEP: running.keep, Move.MIGRATE: running.migrate,
         Move.REPAIR: running.migrate, Move.RESIZE: running.resize, Move.PREEMPT: leaving.explain,
     }  # fmt: skip
-    found: dict[int, Explanation] = {}
-    for j in range(len(snapshot.jobs)):
-        if snapshot.infeasible[j]:
-            found[j] = Explanation(impossible.explain(j))
-        elif snapshot.terminating[j]:
-            found[j] = Explanation(running.terminating(j))
-        elif (move := aftermath.decisions[j].move) is Move.WAIT:
-            found[j] = Explanation(*waiting.explain(j))
-        else:
-            found[j] = Explanation(by_move[move](j))
+    found = {j: Explanation._make(words) for j, words in waiting.explain()}
+    for j in np.flatnonzero(snapshot.infeasible).tolist():
+        found[j] = Explanation(impossible.explain(j))
+    for j in np.flatnonzero(snapshot.terminating).tolist():
+        found[j] = Explanation(running.terminating(j))
+    others = aftermath.table.job[~aftermath.table.among(Move.WAIT)]
+    for j in others[~snapshot.terminating[others]].tolist():
+        found[j] = Explanation(by_move[aftermath.decisions[j].move](j))
     return found

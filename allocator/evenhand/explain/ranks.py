@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +51,9 @@ class Ranks:
         for c, path in enumerate(tree.path):
             self._above[c, : len(path)] = path
         self._depth: IntArray = np.array([len(path) for path in tree.path], dtype=np.int64)
+        sides = np.arange(2 * self.groups)
+        self._sorted: IntArray = np.lexsort((sides, sides % max(1, self.groups), self._key))
+        self._place: IntArray = np.argsort(self._sorted)
         self._views: dict[int, View] = {}
         self._fares: dict[int, str] = {}
 
@@ -81,9 +83,9 @@ class Ranks:
             self._views[group] = View(first, rival, mine)
         return self._views[group]
 
-    def order(self, sides: Iterable[int]) -> list[int]:
-        """Sides by standing, then id."""
-        return sorted(sides, key=lambda c: (self._key[c], c % max(1, self.groups), c))
+    def order(self, sides: IntArray) -> IntArray:
+        """Distinct sides by standing, then id."""
+        return self._sorted[np.flatnonzero(np.bincount(self._place[sides]))]
 
     def wanted(self, side: int) -> float:
         """Charged GPUs that a side could hold were it alone: demand within its limit (D1)."""

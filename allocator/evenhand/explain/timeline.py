@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 
 import numpy as np
@@ -79,28 +80,31 @@ class LimitTimes:
     """When protected work below a group with `max_gpus` leaves enough of the limit (rule L1)."""
 
     def __init__(self, aftermath: Aftermath) -> None:
-        s = aftermath.snapshot
+        s, h = aftermath.snapshot, aftermath.holdings
         self._limit = {c: g.max_gpus for c, g in enumerate(s.tree.groups) if g.max_gpus is not None}
-        self._held: dict[int, list[tuple[float, int]]] = defaultdict(list)
         self._now_s = s.now_s
-        h = aftermath.holdings
-        for j, gpus, until, end in zip(h.job, h.gpus, h.until_s, h.end_s, strict=True):
-            if min(until, end) > s.now_s and s.group[j] >= 0:
-                for c in s.tree.path[int(s.group[j])]:
-                    if c in self._limit:
-                        self._held[c].append((min(float(until), float(end)), int(gpus)))
-        for line in self._held.values():
+        above = [[c for c in path if c in self._limit] for path in s.tree.path]
+        until = np.minimum(h.until_s, h.end_s)
+        rows = np.flatnonzero((until > s.now_s) & (s.group[h.job] >= 0)) if self._limit else np.zeros(0, dtype=np.int64)
+        held: dict[int, list[tuple[float, int]]] = defaultdict(list)
+        columns = (s.group[h.job[rows]].tolist(), until[rows].tolist(), h.gpus[rows].tolist())
+        for group, at, gpus in zip(*columns, strict=True):
+            for c in above[group]:
+                held[c].append((at, gpus))
+        self._line: dict[int, tuple[list[int], list[float]]] = {}
+        for c, line in held.items():
             line.sort()
+            left = sum(gpus for _, gpus in line) - np.cumsum([gpus for _, gpus in line])
+            self._line[c] = (-left).tolist(), [at for at, _ in line]
+        self._all = {c: sum(gpus for _, gpus in line) for c, line in held.items()}
 
     def earliest(self, group: int, gpus: int) -> float | None:
         """The first instant at which protected work below leaves room for so many GPUs; None if unknown."""
-        limit = self._limit[group]
-        line = self._held.get(group, [])
-        left = sum(held for _, held in line)
-        if left + gpus <= limit:
+        most = self._limit[group] - gpus
+        if self._all.get(group, 0) <= most:
             return self._now_s
-        for at, held in line:
-            left -= held
-            if left + gpus <= limit:
-                return at if at < NEVER else None
-        return None
+        if group not in self._line:
+            return None
+        freed, ends = self._line[group]
+        first = bisect_left(freed, -most)
+        return ends[first] if first < len(ends) and ends[first] < NEVER else None

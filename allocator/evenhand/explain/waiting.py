@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -19,10 +21,14 @@ from evenhand.explain.ground import Ground, Shape
 from evenhand.explain.obstacles import Nodes, Obstacles
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.timeline import LimitTimes, Timeline
-from evenhand.explain.words import gpus, instant, named, reason, stamp_s
+from evenhand.explain.words import instant, stamp_s
 from evenhand.program.index import Index, sizes_of
-from evenhand.program.pools import Ask, ask_of
-from evenhand_models import Reason, ReasonCode
+from evenhand.program.pools import Ask
+from evenhand.shapes import IntArray
+from evenhand_models import Reason
+
+Explained = tuple[tuple[Reason, ...], datetime | None, str | None]
+"""Reasons, earliest start and cheapest change."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,14 @@ class Kind:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Causes of one kind: those before and after the place in line; earliest start and cheapest change."""
+    """Causes of one kind: those before and after the place in line; earliest start and cheapest change.
+
+    `stuck`: whether others would have to stop or move for it, of whom the causes do not speak yet.
+    """
 
     before: tuple[Reason, ...]
     line: bool
+    stuck: bool
     beside: tuple[Reason, ...]
     earliest_start_at: datetime | None
     cheapest_change: str | None
@@ -54,7 +64,6 @@ class Waiting:
         self._a = aftermath
         s = self._s = aftermath.snapshot
         self._index = index
-        self._ranks = ranks
         self._nodes = Nodes(aftermath)
         self._timelines = {kind: Timeline(aftermath, budgeted=kind) for kind in (True, False)}
         self._limit_times = LimitTimes(aftermath)
@@ -62,58 +71,68 @@ class Waiting:
         self._lines = Lines(aftermath)
         self._ending = Ending(aftermath)
         self._effort = Effort(aftermath, ranks)
-        self._known_asks: dict[Ask, Ask] = {}
-        self._asks: dict[int, Ask] = {}
-        for unit in index.pending:
-            self._asks.update(dict.fromkeys(unit.jobs, self._known_asks.setdefault(unit.ask, unit.ask)))
-        self._group, self._budgeted, self._level_rank = (
-            s.group.tolist(),
-            s.budgeted.tolist(),
-            s.level_rank.tolist(),
-        )
-        self._masks = distinct_rows(s.fits)[1].tolist() if len(s.jobs) else []
         self._shapes: list[Shape] = []
-        self._numbers: dict[Shape, int] = {}
-        self._cached: dict[object, int] = {}
         self._physical: dict[tuple[int, bool], Physical] = {}
         self._changes: dict[tuple[int, bool], Changes] = {}
         self._crowds: dict[bytes, Crowd] = {}
-        self._verdicts: dict[tuple[int, int, bool, int, int], Verdict] = {}
-        pending = s.pending.tolist()
-        waiting = [j for j, d in aftermath.decisions.items() if pending[j] and not d.places]
-        self._wanting = s.fits[waiting].sum(axis=0)
+        self._verdicts: dict[tuple[int, int, bool, int], Verdict] = {}
+        table = aftermath.table
+        waits = s.pending[table.job] & (table.gpus == 0)
+        self._jobs: IntArray = table.job[waits]
+        self._reserved: IntArray = table.reserved_type[waits]
+        self._wanting = s.fits[self._jobs].sum(axis=0)
 
-    def explain(self, job: int) -> tuple[tuple[Reason, ...], datetime | None, str | None]:
-        """Reasons, earliest start and cheapest change of a waiting job."""
-        number, group, budgeted = self._shape(job), self._group[job], self._budgeted[job]
-        level = self._level_rank[job]
-        below = self._effort.below(group, level) if budgeted else 0
-        key = (number, group, budgeted, below, self._a.decisions[job].reserved_type)
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            kind = Kind(number, group, budgeted, level, key[4])
-            verdict = self._verdicts[key] = self._judge(kind)
-        line = self._lines.reason(job, self._shapes[number].types) if verdict.line else None
-        reasons = (*verdict.before, line, *verdict.beside) if line else (*verdict.before, *verdict.beside)
-        return reasons, verdict.earliest_start_at, verdict.cheapest_change
+    def explain(self) -> Iterator[tuple[int, Explained]]:
+        """Reasons, earliest start and cheapest change of every waiting job; by group, then kind, then job."""
+        order, starts, kinds = self._kinds()
+        jobs, bounds = self._jobs[order].tolist(), [*starts, len(order)]
+        for kind, (start, end) in zip(kinds, pairwise(bounds), strict=True):
+            verdict = self._judge(kind)
+            before, beside = verdict.before, self._beside(kind, verdict)
+            at, change = verdict.earliest_start_at, verdict.cheapest_change
+            line = self._lines.seen(kind.group, kind.budgeted, self._shapes[kind.shape].types) if verdict.line else None
+            for j in jobs[start:end]:
+                ahead = None if line is None else line.reason(j)
+                yield j, ((*before, *beside) if ahead is None else (*before, ahead, *beside), at, change)
 
-    def _shape(self, job: int) -> int:
-        """Number of a job's shape."""
-        s, asked = self._s, self._s.jobs[job]
-        ask = self._asks.get(job)
-        if ask is None:
-            ask = self._asks[job] = self._known_asks.setdefault(one := ask_of(s, job), one)
-        key = (id(ask), asked.gpus, asked.min_gpus, asked.worker_gpus, asked.gpus_per_node, self._masks[job])
-        found = self._cached.get(key)
-        if found is None:
-            types = tuple(int(t) for t in np.flatnonzero(s.fits[job]))
-            lasting = Ask(ask.where, ask.stay_s if self._nodes.any_closing else 0)
-            shape = Shape(lasting, types, tuple(sizes_of(s, job)), asked.worker_gpus, asked.gpus_per_node)
-            found = self._numbers.setdefault(shape, len(self._shapes))
-            if found == len(self._shapes):
-                self._shapes.append(shape)
-            self._cached[key] = found
-        return found
+    def _kinds(self) -> tuple[IntArray, list[int], list[Kind]]:
+        """Waiting jobs in the order of their kinds, where each kind starts in it, and the kinds, by group."""
+        s, jobs = self._s, self._jobs
+        group, budgeted, level = s.group[jobs], s.budgeted[jobs], s.level_rank[jobs]
+        shape = self._number_shapes()[jobs]
+        below = np.where(budgeted, self._effort.below(group, level), 0)
+        columns = np.stack((group, below, budgeted, shape, self._reserved))
+        order = np.lexsort(columns[::-1])
+        columns = columns[:, order]
+        changes = (columns[:, 1:] != columns[:, :-1]).any(axis=0)
+        starts = np.concatenate(([0], np.flatnonzero(changes) + 1))[: len(jobs)]
+        eldest = order[starts]
+        parts = (shape[eldest], group[eldest], budgeted[eldest], level[eldest], self._reserved[eldest])
+        return order, starts.tolist(), [Kind(*one) for one in zip(*(p.tolist() for p in parts), strict=True)]
+
+    def _number_shapes(self) -> IntArray:
+        """Number of the shape of each job that may wait, else -1, int [J]."""
+        s, units = self._s, self._index.pending
+        masks = distinct_rows(s.fits)[1].tolist() if len(s.jobs) else []
+        numbers: dict[Shape, int] = {}
+        known: dict[object, int] = {}
+        found = []
+        for unit in units:
+            j, ask = unit.job, unit.ask
+            asked, where = s.jobs[j], (ask.where.requires, ask.where.same, ask.stay_s)
+            key = (where, asked.gpus, asked.min_gpus, asked.worker_gpus, asked.gpus_per_node, masks[j])
+            number = known.get(key)
+            if number is None:
+                types = tuple(np.flatnonzero(s.fits[j]).tolist())
+                lasting = Ask(ask.where, ask.stay_s if self._nodes.any_closing else 0)
+                shape = Shape(lasting, types, tuple(sizes_of(s, j)), asked.worker_gpus, asked.gpus_per_node)
+                number = known[key] = numbers.setdefault(shape, len(numbers))
+            found.append(number)
+        self._shapes = list(numbers)
+        shape_of = np.full(len(s.jobs), -1, dtype=np.int64)
+        jobs = np.fromiter(chain.from_iterable(unit.jobs for unit in units), dtype=np.int64)
+        shape_of[jobs] = np.repeat(np.array(found, dtype=np.int64), [len(unit.jobs) for unit in units])
+        return shape_of
 
     def _physics(self, shape: int, budgeted: bool) -> Physical:
         key = (shape, budgeted)
@@ -134,6 +153,14 @@ class Waiting:
         return self._crowds[key]
 
     def _judge(self, kind: Kind) -> Verdict:
+        """What kinds that differ in their level alone have in common."""
+        key = (kind.shape, kind.group, kind.budgeted, kind.reserved_type)
+        found = self._verdicts.get(key)
+        if found is None:
+            found = self._verdicts[key] = self._verdict(kind)
+        return found
+
+    def _verdict(self, kind: Kind) -> Verdict:
         physical = self._physics(kind.shape, kind.budgeted)
         shape, stand = self._shapes[kind.shape], physical.stand
         size = stand.size if stand is not None else shape.least
@@ -150,29 +177,20 @@ class Waiting:
             over = self._claims.over(kind.group, shape.least * rate) if kind.budgeted else None
             before += [r for r in (first, over) if r is not None]
         elif free:
-            before.append(self._idle(physical))
-        beside = list(physical.beside)
-        if stand is None and not blocked and kind.reserved_type < 0:
-            effort = self._effort.reason(kind.group, kind.budgeted, kind.level_rank, physical)
-            beside = [effort, *beside] if effort is not None else beside
+            before.append(physical.idle)
         earliest = self._earliest(kind, physical, blocked, size)
         change = self._change(kind, physical, blocked, first is None and over is None, earliest)
         at = None if earliest is None else instant(earliest)
-        return Verdict(tuple(before), not free, tuple(beside), at, change)
+        stuck = stand is None and not blocked and kind.reserved_type < 0
+        return Verdict(tuple(before), not free, stuck, physical.beside, at, change)
 
-    def _idle(self, physical: Physical) -> Reason:
-        """Free GPUs would hold it: say why they stay idle."""
-        s, stand = self._s, physical.stand
-        assert stand is not None
-        nodes = stand.domain.nodes[physical.free[stand.domain.nodes] > 0]
-        names = [s.nodes[n].name for n in nodes]
-        free = gpus(int(physical.free[nodes].sum()), s.types[stand.domain.gpu_type])
-        where = f"{free} that would hold it stay free on {named('node', names)}"
-        if self._a.optimal:
-            message = f"{where}: its start there would make other groups envy more than it brings."
-            return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, names[:10])
-        message = f"{where}: the search of this round ended before a plan that starts it was found."
-        return reason(ReasonCode.TIME_LIMIT, message, names[:10])
+    def _beside(self, kind: Kind, verdict: Verdict) -> tuple[Reason, ...]:
+        """Causes after the place in line: work that might make room, and nodes."""
+        effort = None
+        if verdict.stuck:
+            physical = self._physical[kind.shape, kind.budgeted]
+            effort = self._effort.reason(kind.group, kind.budgeted, kind.level_rank, physical)
+        return verdict.beside if effort is None else (effort, *verdict.beside)
 
     def _earliest(self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], size: int) -> float | None:
         """The later of: enough GPUs are free of protection, and limits leave room; seconds since 1970."""
@@ -212,7 +230,7 @@ class Waiting:
             return f"wait until {stamp_s(earliest)}, when {self._ending.named(kind.reserved_type)}"
         if due and kind.budgeted and waits and earliest is not None:
             opened = changes.opened
-            ending = [j for j, end in physical.crowd.guards if end <= earliest]
+            ending = physical.crowd.ending(earliest)
             if opened is None and ending:
                 return changes.wait(ending, earliest)
         return changes.room
