@@ -1,4 +1,4 @@
-"""Firm claims, worked out by hand (rule O2)."""
+"""What claims weigh, worked out by hand (rule O2)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evenhand.snapshot import take_snapshot
 from evenhand_models import ClusterState, Policy
 
 
-def weighed(groups: list[dict[str, object]], used: dict[str, float], works: str, firm_below: float = 0.25) -> Claims:
+def weighed(groups: list[dict[str, object]], used: dict[str, float], works: str, urgency: float = 4.0) -> Claims:
     """Claims where the groups named have a waiting job each; groups go by their ids."""
     jobs = [
         {
@@ -35,7 +35,7 @@ def weighed(groups: list[dict[str, object]], used: dict[str, float], works: str,
         },
         strict=False,
     )
-    snapshot = take_snapshot(state, Policy(firm_below=firm_below))
+    snapshot = take_snapshot(state, Policy(urgency=urgency))
     return claims(snapshot, entitle(snapshot))
 
 
@@ -45,17 +45,25 @@ FLAT = [{"id": "a", "share": 1.0}, {"id": "b", "share": 3.0}]
 @pytest.mark.parametrize(
     ("used", "leaf"),
     [
-        ({}, (100.0, 100.0)),  # nobody has used anything: all claims are firm
-        ({"a": 25.0, "b": 375.0}, (100.0, 1.0)),  # 25 against 100 a share: just a quarter
-        ({"a": 26.0, "b": 374.0}, (1.0, 1.0)),
+        ({}, (100.0, 100.0)),  # nobody has used anything: nobody has had anything yet
+        ({"a": 100.0, "b": 300.0}, (1.0, 1.0)),
+        ({"a": 50.0, "b": 350.0}, (16.0, 1.0)),  # half of 100 a share, to the fourth power
+        ({"a": 25.0, "b": 375.0}, (100.0, 1.0)),  # 4^4 is above the most there is
+        ({"a": 250.0, "b": 150.0}, (1.0, 16.0)),
         ({"b": 400.0}, (100.0, 1.0)),
-        ({"a": 400.0}, (1.0, 100.0)),
     ],
 )
-def test_a_claim_is_firm_at_a_quarter_of_what_siblings_used_for_their_shares(
+def test_a_claim_gains_weight_with_the_fourth_power_of_how_far_it_is_behind(
     used: dict[str, float], leaf: tuple[float, ...]
 ) -> None:
     assert weighed(FLAT, used, "a b").leaf == leaf
+
+
+def test_weights_are_whole_thousandths_and_as_steep_as_the_policy_says() -> None:
+    used = {"a": 80.0, "b": 320.0}
+    assert weighed(FLAT, used, "a b").leaf == (2.441, 1.0)  # 1.25^4 = 2.44140625
+    assert weighed(FLAT, used, "a b", urgency=1.0).leaf == (1.25, 1.0)
+    assert weighed(FLAT, used, "a b", urgency=1e6).leaf == (100.0, 1.0)
 
 
 def test_who_wants_nothing_is_no_measure_for_others() -> None:

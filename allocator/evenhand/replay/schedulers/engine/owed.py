@@ -64,7 +64,7 @@ def owed_now(world: World) -> Owed:
         if len(parts) > len(kids):
             leaf[node] = parts[-1]
     claims = weigh_claims(
-        tree, world.policy.firm_below, usage, usage_own, lambda g: demand[g] > 0 and limit[g] > 0, [x > 0 for x in own]
+        tree, world.policy.urgency, usage, usage_own, lambda g: demand[g] > 0 and limit[g] > 0, [x > 0 for x in own]
     )
     return Owed(world.now_s, amount, leaf, usage, claims)
 
