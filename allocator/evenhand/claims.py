@@ -1,4 +1,4 @@
-"""Whose claims are firm: who has used so little for its share that it is served at any price (rule O2)."""
+"""What claims weigh: the further behind its siblings' usage for their shares, the more lost work a GPU may cost (rule O2)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evenhand.entitlement import Entitlement
-from evenhand.program.prices import claim_weight
+from evenhand.program.prices import WEIGHT_CLAIM, height_factor
 from evenhand.snapshot import Snapshot
 from evenhand.tree import ROOT, Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a charged GPU short weighs, [G]: at inner groups (O2), and at the leaf of each group (O3)."""
+    """What a GPU short weighs, [G]: at inner groups (O2), and at the leaf of each group (O3)."""
 
     inner: tuple[float, ...]
     leaf: tuple[float, ...]
@@ -24,13 +24,13 @@ def claims(snapshot: Snapshot, entitlement: Entitlement) -> Claims:
     """Weigh the claims of a round; depends on usage and on what wants to run, not on what runs."""
     e = entitlement
     return weigh_claims(
-        snapshot.tree, snapshot.policy.firm_below, e.usage.tolist(), e.own_usage.tolist(),
+        snapshot.tree, snapshot.policy.urgency, e.usage.tolist(), e.own_usage.tolist(),
         lambda g: e.demand[g] > 0 and e.limit[g] > 0, (e.own_demand > 0).tolist(),
     )  # fmt: skip
 
 
 def weigh_claims(
-    tree: Tree, firm_below: float, usage: Sequence[float], own_usage: Sequence[float], active: Callable[[int], bool],
+    tree: Tree, urgency: float, usage: Sequence[float], own_usage: Sequence[float], active: Callable[[int], bool],
     own: Sequence[bool],
 ) -> Claims:  # fmt: skip
     """Weigh claims by usage.
@@ -41,17 +41,27 @@ def weigh_claims(
     active : whether a group may hold anything (D4); own : whether its own jobs want anything, [G].
     """
     groups = len(tree.ids)
-    firm, own_firm = [False] * groups, [False] * groups
+    group, own_jobs = [1.0] * groups, [1.0] * groups
     for node in (ROOT, *range(groups)):
         kids = [k for k in (tree.top if node == ROOT else tree.children[node]) if tree.weight[k] > 0 and active(k)]
         mine = node != ROOT and bool(tree.children[node]) and own[node]
         used = math.fsum([usage[k] for k in kids] + [own_usage[node]] * mine)
         share = math.fsum([tree.weight[k] for k in kids] + [tree.own_weight(node)] * mine)
         for k in kids:
-            firm[k] = usage[k] * share <= firm_below * tree.weight[k] * used
+            group[k] = weight_of(tree.weight[k] * used, usage[k] * share, urgency)
         if mine:
-            own_firm[node] = own_usage[node] * share <= firm_below * tree.own_weight(node) * used
+            own_jobs[node] = weight_of(tree.own_weight(node) * used, own_usage[node] * share, urgency)
     return Claims(
-        tuple(claim_weight(tree.height[g], firm=firm[g]) for g in range(groups)),
-        tuple(claim_weight(0, firm=own_firm[g] if tree.children[g] else firm[g]) for g in range(groups)),
+        tuple(weight * height_factor(tree.height[g]) for g, weight in enumerate(group)),
+        tuple(own_jobs[g] if tree.children[g] else group[g] for g in range(groups)),
     )
+
+
+def weight_of(due: float, had: float, urgency: float) -> float:
+    """Weight of a claim, in whole thousandths: (due / had) ^ urgency between 1 and `WEIGHT_CLAIM`."""
+    if had <= 0:
+        return WEIGHT_CLAIM
+    if due <= had:
+        return 1.0
+    power = urgency * math.log(due / had)
+    return WEIGHT_CLAIM if power >= math.log(WEIGHT_CLAIM) else round(1000 * math.exp(power)) / 1000

@@ -19,8 +19,8 @@ from evenhand.program.prices import (
     AGE_STEP,
     PRESENCE,
     PRIORITY,
+    WEIGHT_CLAIM,
     WEIGHT_ENVY,
-    WEIGHT_LEAF,
     Prices,
     Worth,
     guarantee_weight,
@@ -133,7 +133,7 @@ def shortfalls(
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
-            leaves += WEIGHT_LEAF * int(s.size[j])
+            leaves += WEIGHT_CLAIM * int(s.size[j])
     return guarantees, inner, leaves
 
 

@@ -33,7 +33,7 @@ GPUS, NODE = 1_024, 8
 RULES = WorldRules(full_round_limit_s=0.2, restart_cost_s=300)
 MOVED: dict[str, tuple[float | None, ...]] = {
     "lost_work_weight": (1.0, 2.0, 24.0),
-    "firm_below": (0.0, 0.5, 0.75, 1.0),
+    "urgency": (0.01, 2.0, 8.0, 1e6),
     "horizon_s": (86_400, 259_200, 2_419_200),
     "half_life_s": (302_400,),
     "lookahead_s": (1_800, 7_200),

@@ -9,7 +9,6 @@ from pydantic import Field
 from evenhand_models.quantities import (
     Factor,
     Flag,
-    Fraction,
     PositiveSeconds,
     Seconds,
     Seed,
@@ -77,10 +76,10 @@ class Policy(WireModel):
         description="Seconds over which what a start or a move brings is counted, against what it costs.",
     )
     restart_cost_s: Seconds = Field(default=300, description="Run time in seconds lost by each start.")
-    firm_below: Fraction = Field(
-        default=0.35,
-        description="A group whose usage for its share is at most this part of its siblings' is served at any price "
-        "in lost work; what others are owed is weighed against it.",
+    urgency: Factor = Field(
+        default=4.0,
+        description="How steeply what a group is owed gains weight against lost work as it falls behind: average usage "
+        "for a share over its own, to this power, between 1 and 100.",
     )
     lost_work_weight: Factor = Field(
         default=8.0, description="How many times work counts that a stop would lose, against work that is done."

@@ -9,7 +9,7 @@ waits.
 Slices: red 5/12, blue 7/12 of 4 + 4; worth 1.5 a pair: floors 2.5 and 3.5, and these are the targets. Aims: 2
 of red's {2, 2}, 2 of blue's {2, 4}.
 Guarantee of blue: 4; b1 gives 2, so 2 short at 200 x 2: 800. Lab: {4, 4, 4, 8} within 12 is 12, held 8 + 2,
-so 2 short at 1 x 2: 4 (it has used all there was: no firm claim). Leaves: blue reaches 1 of 2, and b2 counts 4: 500.
+so 2 short at 1 x 2: 4 (it has used as much as the average: itself). Leaves: blue reaches 1 of 2, and b2 counts 4: 500.
 Envy: L of red's 4 h100 for blue is 7/5 x 4 = 5.6, it reaches 1 and its biggest gang 4: 0.6 x 5/7 = 3/7.
 Order: r1 2 (1/16 + 1/2 + 3/224), r2 2 (1/16 + 0 + 1/224), b1 2 (1/16 + 1/2 + 2/224): 17/7.
 Work: r1 ends in half an hour 1, r2 2, b1 1 x 11/12.

@@ -30,7 +30,7 @@ class Due:
     """Guarantee p, after scaling once entitlements are known."""
     entitled: float = 0.0
     claim: float = 100.0
-    """What a GPU short weighs: 100 where the claim is firm, else 1 (O2)."""
+    """What a GPU short weighs, height aside (O2)."""
 
     def rank(self) -> tuple[float, str]:
         """What its standing among siblings is compared by (D5)."""
@@ -96,8 +96,9 @@ class Dues:
         takers = [due for due in self._under[name] if due.most > 0 and due.weight > 0]
         used, shares = math.fsum(due.used for due in takers), math.fsum(due.weight for due in takers)
         for due in takers:
-            firm = due.used * shares <= self.reader.policy.firm_below * due.weight * used
-            due.claim = 100.0 if firm else 1.0
+            behind = due.weight * used / (due.used * shares) if due.used * shares > 0 else math.inf
+            steep = self.reader.policy.urgency * math.log10(behind) if behind > 1 else 0.0
+            due.claim = round(10 ** min(2.0, steep), 3)
         promised = sum(due.floor for due in takers)
         if promised > amount:
             for due in takers:

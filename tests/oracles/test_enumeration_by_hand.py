@@ -132,16 +132,15 @@ def test_an_inner_level_outranks_a_leaf() -> None:
         {"id": "y", "share": 1.0},
     ]
     jobs = [job("j1", "x/p", 1), job("j2", "x/q", 1), job("j3", "y", 2)]
-    used = [{"group": "x/q", "charged_gpu_hours": 100.0}, {"group": "y", "charged_gpu_hours": 100.0}]
-    # both have used as much, so both claims are firm at 1; the target would serve y alone: missing y costs 100 * 2,
-    # missing x 200 * 1
-    found = best(cluster({"n": 2}, jobs, groups, usage=used), {"y": {"h100": 2.0}}, firm_below=1.0)
+    used = [{"group": "x/q", "charged_gpu_hours": 100.0}, {"group": "y", "charged_gpu_hours": 200.0}]
+    # the target would serve y alone: missing y costs 1 * 2, missing x 2 * (300 / 200)^4 * 1, and j1, owed at x, 100
+    found = best(cluster({"n": 2}, jobs, groups, usage=used), {"y": {"h100": 2.0}})
     assert found.goals["inner_levels"] == 0
-    assert found.goals["leaves"] == -200
+    assert found.goals["leaves"] == -2
     assert actions(found) == {"j1": "start", "j2": "start", "j3": "wait"}
 
 
-def test_who_has_used_more_than_others_has_no_firm_claim() -> None:
+def test_who_has_used_more_than_others_does_not_take_from_them_at_any_price() -> None:
     # y has used nothing: each GPU it misses weighs 100; x has used all there was: 1 each
     jobs = [running("j1", "y", 2, {"n": 2}, HOUR_AGO), job("j2", "x", 2)]
     used = [{"group": "x", "charged_gpu_hours": 100.0}]

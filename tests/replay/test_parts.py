@@ -10,6 +10,7 @@ import pytest
 from strategies import random_state
 
 from evenhand import Policy
+from evenhand.claims import claims
 from evenhand.entitlement import entitle
 from evenhand.replay.facts import Shape
 from evenhand.replay.ground import Ground
@@ -119,6 +120,9 @@ def test_entitlements_between_rounds_are_those_of_a_round(seed: int) -> None:
     assert quick.group == pytest.approx(exact.entitled.tolist(), abs=1e-6)
     inner = [g for g in range(len(exact.entitled)) if exact.own_jobs[g]]
     assert [quick.leaf[g] for g in inner] == pytest.approx([float(exact.leaf_entitled[g]) for g in inner], abs=1e-6)
+    weighed = claims(snapshot, exact)
+    assert quick.claims.inner == weighed.inner
+    assert [quick.claims.leaf[g] for g in inner] == [weighed.leaf[g] for g in inner]
 
 
 def test_integrals_by_hour_cut_at_hours_and_at_the_end() -> None:

@@ -51,6 +51,31 @@ def test_a_resumable_job_loses_what_came_after_its_checkpoint_and_pays_for_the_r
     assert of(result, "waited_s", "a") == 1
 
 
+class Listens(Stops):
+    """Notes when it is told that progress was saved."""
+
+    minds_checkpoints = True
+
+    def __init__(self, *at_s: int) -> None:
+        super().__init__(*at_s)
+        self.told: list[int] = []
+
+    def decide(self, world: World, happened: Happened) -> None:
+        if happened.saved:
+            self.told.append(world.now_s)
+        super().decide(world, happened)
+
+
+def test_who_minds_checkpoints_is_told_of_each_outside_the_contract_and_of_none_inside() -> None:
+    what = trace(job("a", "A", 4, 0, 9_500, min_runtime_s=2_000), job("b", "A", 4, 0, 9_500, resumable=False))
+    listens = Listens(4_000)  # saved 1,800 s after each start, and the restart at 4,001 costs 300 s
+    replay(what, cluster(), scheduler=listens)
+    assert listens.told == [3_600, 4_301 + 1_800, 4_301 + 3_600, 4_301 + 5_400]
+    silent = Listens(4_000)
+    replay(what, cluster(), scheduler=silent, rules=WorldRules(checkpoints_reported=False))
+    assert silent.told == []
+
+
 def test_a_stop_during_the_restart_costs_its_time_and_no_work() -> None:
     what = trace(job("a", "A", 1, 0, 5_000))
     result = replay(what, cluster(), scheduler=Stops(1_900, 2_000))

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import floor, fsum, inf
+from math import exp, floor, fsum, inf, log
 
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.numbers import SIXTEEN, sixteenths
@@ -37,8 +37,8 @@ class Dues:
         Rank among siblings, from 1 (D5).
     within, within_guarantee : mapping of str to int
         `a_c` and `a'_c`, whole sixteenths: the largest sum of gangs below c not above e_c, and p_c (O).
-    firm, firm_leaf : frozenset of str
-        Groups whose claim is firm, and those whose leaf's is (O2).
+    claim, leaf_claim : mapping of str to float
+        What a GPU short weighs at a group and at its leaf, height aside; groups that want nothing are left out (O2).
     owed : tuple of str
         Ids of the owed gangs (O3).
     """
@@ -53,8 +53,8 @@ class Dues:
     standing: Mapping[str, int]
     within: Mapping[str, int]
     within_guarantee: Mapping[str, int]
-    firm: frozenset[str]
-    firm_leaf: frozenset[str]
+    claim: Mapping[str, float]
+    leaf_claim: Mapping[str, float]
     owed: tuple[str, ...]
 
 
@@ -81,8 +81,8 @@ def dues(reading: Reading) -> Dues:
         within_guarantee={
             group: _within(gangs, work.scaled[group]) for group, gangs in work.gangs.items() if group in guaranteed
         },
-        firm=frozenset(work.firm),
-        firm_leaf=frozenset(work.firm_leaf),
+        claim=work.claim,
+        leaf_claim=work.leaf_claim,
         owed=owed_gangs(reading, work.usage, work.entitled, work.leaf),
     )
 
@@ -125,8 +125,8 @@ class _Work:
         self.scaled: dict[str, float] = dict.fromkeys(order, 0.0)
         self.entitled: dict[str, float] = dict.fromkeys(order, 0.0)
         self.leaf: dict[str, float] = {}
-        self.firm: set[str] = set()
-        self.firm_leaf: set[str] = set()
+        self.claim: dict[str, float] = {}
+        self.leaf_claim: dict[str, float] = {}
         self._parts: dict[str, Fraction] = {}
 
     def cap(self, group: str) -> int:
@@ -169,7 +169,7 @@ class _Work:
                 self._divide(group, self._parts.get(group, Fraction(0)))
             else:
                 self.leaf[group] = self.entitled[group]
-                self.firm_leaf |= {group} & self.firm
+                self.leaf_claim[group] = self.claim.get(group, 1.0)
 
     def _divide(self, above: str | None, amount: Fraction) -> None:
         """Divide what a group (None: the cluster) holds among its children and its own jobs."""
@@ -199,11 +199,13 @@ class _Work:
             self.scaled[group] = float(promised)
 
     def _judge(self, above: str | None, active: list[str]) -> None:
-        """Note whose claim is firm: at most `firm_below` of the average usage for its share (O2)."""
-        rows = [(group, self.firm, self.usage[group], self.tree.weight[group]) for group in active]
+        """Weigh the claims of siblings by the usage of all for their shares, over their own (O2)."""
+        rows = [(group, self.claim, self.usage[group], self.tree.weight[group]) for group in active]
         if above is not None and self.own_demand[above] > 0:
-            rows.append((above, self.firm_leaf, max(0.0, self.reading.usage[above]), self.tree.own_weight(above)))
+            own_used = max(0.0, self.reading.usage[above])
+            rows.append((above, self.leaf_claim, own_used, self.tree.own_weight(above)))
         used, share = fsum(row[2] for row in rows), fsum(row[3] for row in rows)
-        for group, firm, own_used, weight in rows:
-            if own_used * share <= self.reading.policy.firm_below * weight * used:
-                firm.add(group)
+        for group, claim, own_used, weight in rows:
+            behind = weight * used / (own_used * share) if own_used * share > 0 else inf
+            steep = self.reading.policy.urgency * log(max(1.0, behind))
+            claim[group] = round(1000 * exp(min(steep, log(100)))) / 1000

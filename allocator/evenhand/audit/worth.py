@@ -141,7 +141,7 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
     short = sum(
-        _weight(firm=group in dues.firm) * (max(0, within - held[group]) << min(12, reading.tree.height[group]))
+        dues.claim.get(group, 1.0) * (max(0, within - held[group]) << min(12, reading.tree.height[group]))
         for group, within in dues.within.items()
     )
     return short / SIXTEEN
@@ -150,17 +150,12 @@ def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> floa
 def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisions: Decisions) -> float:
     """O3: what leaves miss of their aims, and owed gangs that neither run nor are reserved."""
     short = sum(
-        _weight(firm=group in dues.firm_leaf) * max(0, sixteenths(aim) - counted.used.get(group, 0))
+        dues.leaf_claim.get(group, 1.0) * max(0, sixteenths(aim) - counted.used.get(group, 0))
         for group, aim in target.aim.items()
     )
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
     return short / SIXTEEN + 100.0 * missing
-
-
-def _weight(*, firm: bool) -> float:
-    """Return what a GPU short of a claim weighs (O2, O3)."""
-    return 100.0 if firm else 1.0
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:

@@ -10,8 +10,8 @@ from evenhand.crosscheck.facts import GRAIN, grains_held
 from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
-LEAF, SOFT = 100.0, 1.0
-"""Weight of a GPU a leaf is short of its aim where its claim is firm, and where it is not (O2, O3)."""
+LEAF = 100.0
+"""What a GPU short weighs at most (O1, O3)."""
 
 
 def add_wishes(draft: Draft) -> None:
@@ -73,11 +73,11 @@ def _add_shortfalls(draft: Draft) -> None:
             _short(draft, "guarantees", f"O1_group_{group}", held, need, weight)
         if tree.below(group):
             need = facts.within(group, facts.dues.entitled[group])
-            weight = (LEAF if group in facts.dues.firm else SOFT) * 2.0 ** min(12, tree.height[group])
+            weight = facts.dues.claim.get(group, 1.0) * 2.0 ** min(12, tree.height[group])
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains_held(way.gpus * way.job.rates.get(way.kind or "", 0)))
-        weight = LEAF if leaf.group in facts.dues.firm_leaf else SOFT
+        weight = facts.dues.leaf_claim.get(leaf.group, 1.0)
         _short(draft, "leaves", f"O3_group_{leaf.group}", used, facts.aim(leaf.group), weight)
 
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from evenhand.snapshot import Snapshot
 
 SCALE = 160_000_000
-WEIGHT_LEAF = 100.0
-WEIGHT_SOFT = 1.0
+WEIGHT_CLAIM = 100.0
 WEIGHT_ENVY = 1 / 16
 MOST_HEIGHT = 12
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
@@ -24,14 +23,14 @@ STOP = 1 / 16
 RESIZE = 1 / 256
 
 
-def claim_weight(height: int, *, firm: bool) -> float:
-    """Weight of a GPU short of a claim at a group of this height, 0 for leaves (O2, O3)."""
-    return (WEIGHT_LEAF if firm else WEIGHT_SOFT) * 2.0 ** min(height, MOST_HEIGHT)
+def height_factor(height: int) -> float:
+    """How much more a GPU short weighs at an inner group of this height than at a leaf (O2)."""
+    return 2.0 ** min(height, MOST_HEIGHT)
 
 
 def guarantee_weight(top_height: int) -> float:
     """Weight of a charged GPU short of a guarantee (O1): above every inner level."""
-    return 2 * WEIGHT_LEAF * 2.0 ** min(top_height, MOST_HEIGHT)
+    return 2 * WEIGHT_CLAIM * height_factor(top_height)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.claims import claims
 from evenhand.program.index import parts_of
-from evenhand.program.prices import SCALE, WEIGHT_LEAF, guarantee_weight
+from evenhand.program.prices import SCALE, WEIGHT_CLAIM, guarantee_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
@@ -64,7 +64,7 @@ def add_rows(program: Program) -> None:
     charged_fixed: dict[int, int] = defaultdict(int)
     useful_fixed: dict[int, int] = defaultdict(int)
     owed = frozenset(program.owed)
-    price = round(WEIGHT_LEAF * SCALE)
+    price = round(WEIGHT_CLAIM * SCALE)
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])

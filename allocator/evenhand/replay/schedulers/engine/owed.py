@@ -63,10 +63,10 @@ def owed_now(world: World) -> Owed:
             amount[k] = part
         if len(parts) > len(kids):
             leaf[node] = parts[-1]
-    judged = weigh_claims(
-        tree, world.policy.firm_below, usage, usage_own, lambda g: demand[g] > 0 and limit[g] > 0, [x > 0 for x in own]
+    claims = weigh_claims(
+        tree, world.policy.urgency, usage, usage_own, lambda g: demand[g] > 0 and limit[g] > 0, [x > 0 for x in own]
     )
-    return Owed(world.now_s, amount, leaf, usage, judged)
+    return Owed(world.now_s, amount, leaf, usage, claims)
 
 
 def _needs(world: World) -> tuple[list[float], list[float], list[float], list[float]]:
