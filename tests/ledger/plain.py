@@ -6,10 +6,10 @@ A world is told in whole minutes. `charged` asks of each job and each minute: wh
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 On: TypeAlias = tuple[tuple[str, int], ...]
 """GPUs by node."""
@@ -67,9 +67,11 @@ class Shelves:
         self.downs, self.ups = _nodes(world)
 
 
-def used(world: World, begin: int, end: int) -> dict[str, Fraction]:
-    """Charged GPU-hours by group over the minutes in [begin, end)."""
-    found: dict[str, Fraction] = {}
+def used(
+    world: World, begin: int, end: int, weigh: Callable[[int], float | Fraction] = lambda _: Fraction(1, 60)
+) -> dict[str, Any]:
+    """Charged GPU-hours by group over the minutes in [begin, end); `weigh` says what a minute counts, in hours."""
+    found: dict[str, Any] = {}
     shelves = Shelves(world)
     for job, starts in shelves.starts.items():
         if not world.charged[job]:
@@ -80,7 +82,7 @@ def used(world: World, begin: int, end: int) -> dict[str, Fraction]:
                 held = _held(shelves, job, start, minute)
                 gpus = sum(g for node, g in held if not _lost(shelves, node, start, minute))
                 group = world.group[job]
-                found[group] = found.get(group, Fraction(0)) + gpus * world.rate / 60
+                found[group] = found.get(group, Fraction(0)) + gpus * world.rate * weigh(minute)
     return {group: hours for group, hours in found.items() if hours}
 
 
@@ -103,9 +105,7 @@ def _end(shelves: Shelves, job: str, start: int) -> int | None:
 
 
 def _told_held(events: Sequence[Told], start: int) -> list[Told]:
-    return [
-        t for t in events if (t.kind == "started" and t.at == start) or (t.kind == "resized" and t.start == start)
-    ]
+    return [t for t in events if (t.kind == "started" and t.at == start) or (t.kind == "resized" and t.start == start)]
 
 
 def _held(shelves: Shelves, job: str, start: int, minute: int) -> On:

@@ -215,6 +215,16 @@ hours = Table(
 """Roll-up of the intervals by hour since 1970. `slope` is the weight of what began before the hour and ends in or after it,
 `held_us` GPUs x microseconds; the group of work that is counted nowhere is the empty name."""
 
+fading = Table(
+    "fading",
+    metadata,
+    _cluster(primary_key=True),
+    Column("half_us", BigInteger, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("amounts", Text, nullable=False),
+)
+"""What closed intervals are worth at an instant under the half-life in force, by group (JSON); no row: none is."""
+
 adjustments = Table(
     "adjustments",
     metadata,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
@@ -34,43 +33,6 @@ def window_usage(connection: Connection, cluster_id: int, from_us: int, to_us: i
         if lasted > 0:
             used[row.group_id] += row.gpus * row.rate_m * lasted
     _add(used, _adjusted(connection, cluster_id, from_us, to_us))
-    return {group: amount for group, amount in sorted(used.items()) if amount}
-
-
-def decayed_usage(connection: Connection, cluster_id: int, now_us: int, half_life_s: int) -> dict[str, float]:
-    """Return the charge of each group at an instant, each moment's use halved every `half_life_s` since.
-
-    An interval [a, b) of weight w counts ``w K (2^((b-now)/h) - 2^((a-now)/h))``, K = h / ln 2: the integral itself,
-    with no step in between. What ended more than 64 half-lives ago is below the last bit and left out.
-
-    Returns
-    -------
-    dict
-        By group the amount in thousandths of a charged GPU x microseconds.
-    """
-    half_us = half_life_s * SECOND
-    used: dict[str, float] = defaultdict(float)
-
-    def add(group: str, weight: int, from_us: int, to_us: int) -> None:
-        until = min(to_us, now_us)
-        if until > from_us:
-            begin = 2.0 ** ((from_us - now_us) / half_us)
-            grown = math.expm1((until - from_us) * math.log(2) / half_us)
-            used[group] += weight * (half_us / math.log(2)) * begin * grown
-
-    i = intervals.c
-    query = (
-        select(i.group_id, i.weight, i.from_us, i.to_us)
-        .where(i.cluster_id == cluster_id, i.to_us > now_us - 64 * half_us, i.weight != 0)
-        .execution_options(yield_per=10_000)
-    )
-    for row in connection.execute(query):
-        add(row.group_id, row.weight, row.from_us, row.to_us)
-    for row in _charged_holds(connection, cluster_id):
-        add(row.group_id, row.gpus * row.rate_m, row.since_us, now_us)
-    a = adjustments.c
-    for row in connection.execute(select(adjustments).where(a.cluster_id == cluster_id, a.at_us <= now_us)):
-        used[row.group_id] += joined(row.charge_s, row.charge_rest) * 2.0 ** ((row.at_us - now_us) / half_us)
     return {group: amount for group, amount in sorted(used.items()) if amount}
 
 
