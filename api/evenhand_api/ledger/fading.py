@@ -169,7 +169,8 @@ def _add(
     moved: dict[str, float],
 ) -> None:
     groups, weights, begins, ends = zip(*batch, strict=True)
-    names, which = np.unique(np.array(groups, dtype=object), return_inverse=True)
+    names: dict[str, int] = {}
+    which = [names.setdefault(group, len(names)) for group in groups]
     weight = np.array(weights, np.int64).astype(float)
     begin = np.array(begins, np.int64) if from_us is None else np.maximum(np.array(begins, np.int64), from_us)
     end = np.minimum(np.array(ends, np.int64), now_us)

@@ -176,7 +176,7 @@ intervals = Table(
     Column("recorded_us", BigInteger, nullable=False),
     Index("ix_intervals_job", "cluster_id", "job"),
     Index("ix_intervals_from", "cluster_id", "from_us", "group_id", "weight"),
-    Index("ix_intervals_to", "cluster_id", "to_us", "group_id", "weight"),
+    Index("ix_intervals_to", "cluster_id", "to_us", "group_id", "weight", "from_us"),
 )
 """Occupancy, append-only. A correction is a row of negative `gpus`. `weight` is gpus x rate_m, 0 if not charged."""
 

@@ -1,4 +1,4 @@
-"""Sums of the intervals under a half-life, as they were at an instant."""
+"""Sums of the intervals under a half-life, as they were at an instant, and an index that holds all they need."""
 
 from __future__ import annotations
 
@@ -22,8 +22,12 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["cluster_id"], ["clusters.id"], name=op.f("fk_fading_cluster_id")),
         sa.PrimaryKeyConstraint("cluster_id", name=op.f("pk_fading")),
     )
+    op.drop_index("ix_intervals_to", "intervals")
+    op.create_index("ix_intervals_to", "intervals", ["cluster_id", "to_us", "group_id", "weight", "from_us"])
 
 
 def downgrade() -> None:
     """Take back."""
+    op.drop_index("ix_intervals_to", "intervals")
+    op.create_index("ix_intervals_to", "intervals", ["cluster_id", "to_us", "group_id", "weight"])
     op.drop_table("fading")
