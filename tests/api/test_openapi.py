@@ -55,7 +55,8 @@ def test_every_reference_leads_somewhere_and_every_keyword_is_one_of_json_schema
 
 
 def test_every_link_leads_to_an_operation_with_all_that_stands_in_its_path() -> None:
-    operations = {o["operationId"]: o for path in openapi_document()["paths"].values() for o in path.values()}
+    listed = (o for path in openapi_document()["paths"].values() for o in path.values() if "operationId" in o)
+    operations = {o["operationId"]: o for o in listed}
     count = 0
     for source in operations.values():
         for answer in source["responses"].values():

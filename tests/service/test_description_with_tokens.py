@@ -154,6 +154,6 @@ def test_sequences_of_operations_fit_the_description_for_who_may_see_a_part(tmp_
 def test_many_long_sequences_of_operations_fit_the_description(
     tmp_path: Path, scopes: tuple[Scope, ...], groups: tuple[str, ...], only: tuple[str, ...]
 ) -> None:
-    found, chains = run(tmp_path, 300, 30, *scopes, groups=groups, only=only)
+    found, chains = run(tmp_path, 300, 12, *scopes, groups=groups, only=only)
     assert not any(status >= 500 and status != 503 for status in found), found
     assert chains > 100 or not only
