@@ -40,6 +40,11 @@ BEGIN = to_us(instant_of("2026-01-01T00:00:00Z"))
 CHUNK = 200_000
 WEEK = 168 * HOUR
 MOST_MS = 50.0
+FILL_DAYS = """
+INSERT INTO days (cluster_id, day, group_id, charge_s, charge_rest)
+SELECT cluster_id, hour / 24, group_id, SUM(charge_s), SUM(charge_rest) FROM hours
+WHERE charged GROUP BY cluster_id, hour / 24, group_id
+"""
 
 
 def drawn(count: int, days: int, seed: int) -> dict[str, np.ndarray]:
@@ -130,6 +135,7 @@ def roll_up(engine: Engine, cluster_id: int, table: dict[str, np.ndarray]) -> No
     with writing(engine) as connection:
         while part := list(islice(rows, CHUNK)):
             connection.execute(insert(hours), part)
+        connection.execute(text(FILL_DAYS))
 
 
 def plain(table: dict[str, np.ndarray], begin: int, end: int) -> dict[str, int]:

@@ -113,10 +113,14 @@ def _known(connection: Connection, cluster: Cluster, posted: Posted) -> bytes | 
 def _check(cluster: Cluster, request: RoundRequest, max_time_limit_s: float) -> None:
     """Refuse what rests on something that is no longer so."""
     if request.state_version is not None and request.state_version != cluster.state_version:
-        raise StaleState(f"state_version is {request.state_version}, the cluster's is {cluster.state_version}")
+        raise StaleState(
+            f"the request rests on state_version {request.state_version}, the cluster's is {cluster.state_version}"
+        )
     now_us = to_us(request.now)
     if cluster.last_now_us is not None and now_us < cluster.last_now_us:
-        raise ClockWentBack(f"now is {written(now_us)}, the last round's was {written(cluster.last_now_us)}")
+        raise ClockWentBack(
+            f"the request's now is {written(now_us)}, the last round's was {written(cluster.last_now_us)}"
+        )
     limit_s = cluster.policy.time_limit_s
     if limit_s > max_time_limit_s:
         message = f"the cluster's time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."

@@ -215,6 +215,18 @@ hours = Table(
 """Roll-up of the intervals by hour since 1970. `slope` is the weight of what began before the hour and ends in or after it,
 `held_us` GPUs x microseconds; the group of work that is counted nowhere is the empty name."""
 
+days = Table(
+    "days",
+    metadata,
+    _cluster(primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("group_id", Name, primary_key=True),
+    Column("charge_s", BigInteger, nullable=False),
+    Column("charge_rest", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Charges of the hours summed by day since 1970 and group: what makes long windows cheap."""
+
 fading = Table(
     "fading",
     metadata,

@@ -1,4 +1,4 @@
-"""What each group used in a window: exact integers, from any instant, by roll-ups and two hours' edges."""
+"""What each group used in a window: exact integers, from any instant, by days, hours and two hours' edges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from evenhand_api.ledger.amounts import joined
-from evenhand_api.ledger.instants import HOUR, SECOND
-from evenhand_api.ledger.tables import adjustments, holds, hours, intervals
+from evenhand_api.ledger.instants import HOUR, HOURS_OF_DAY, SECOND
+from evenhand_api.ledger.tables import adjustments, days, holds, hours, intervals
 
 
 def window_usage(connection: Connection, cluster_id: int, from_us: int, to_us: int) -> dict[str, int]:
@@ -42,7 +42,27 @@ def _add(used: dict[str, int], more: Mapping[str, int], sign: int = 1) -> None:
 
 
 def _whole_hours(connection: Connection, cluster_id: int, first: int, last: int) -> dict[str, int]:
-    """Charges of all hours in [first, last)."""
+    """Charges of all hours in [first, last), whole days by their own sums."""
+    first_day, last_day = -(-first // HOURS_OF_DAY), last // HOURS_OF_DAY
+    if first_day >= last_day:
+        return _hours(connection, cluster_id, first, last)
+    used: dict[str, int] = defaultdict(int)
+    _add(used, _hours(connection, cluster_id, first, first_day * HOURS_OF_DAY))
+    _add(used, _hours(connection, cluster_id, last_day * HOURS_OF_DAY, last))
+    d = days.c
+    query = (
+        select(d.group_id, func.sum(d.charge_s), func.sum(d.charge_rest))
+        .where(d.cluster_id == cluster_id, d.day >= first_day, d.day < last_day)
+        .group_by(d.group_id)
+    )
+    _add(used, {group: joined(seconds, rest) for group, seconds, rest in connection.execute(query)})
+    return used
+
+
+def _hours(connection: Connection, cluster_id: int, first: int, last: int) -> dict[str, int]:
+    """Charges of all hours in [first, last), hour by hour."""
+    if first >= last:
+        return {}
     h = hours.c
     query = (
         select(h.group_id, func.sum(h.charge_s), func.sum(h.charge_rest))
