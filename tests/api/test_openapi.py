@@ -54,6 +54,19 @@ def test_every_reference_leads_somewhere_and_every_keyword_is_one_of_json_schema
                 assert set(node) <= known, (path, set(node) - known)
 
 
+def test_every_link_leads_to_an_operation_with_all_that_stands_in_its_path() -> None:
+    listed = (o for path in openapi_document()["paths"].values() for o in path.values() if "operationId" in o)
+    operations = {o["operationId"]: o for o in listed}
+    count = 0
+    for source in operations.values():
+        for answer in source["responses"].values():
+            for name, link in answer.get("links", {}).items():
+                count += 1
+                takes = {p["name"]: p["required"] for p in operations[link["operationId"]]["parameters"]}
+                assert set(link["parameters"]) == {p for p, required in takes.items() if required}, name
+    assert count > 20
+
+
 def test_the_document_is_served_and_is_what_the_command_line_writes(client: TestClient) -> None:
     assert client.get("/openapi.json").json() == openapi_document()
 

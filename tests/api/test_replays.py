@@ -2,15 +2,16 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from service.inline import inline_client
+from stand_in_replays import pretend
 from starlette.testclient import TestClient
 
-from evenhand_api.rest import create_app
 from evenhand_api.rest.openapi import openapi_document
 from evenhand_api.rest.replays.openapi import example
 from evenhand_api.settings import Settings
@@ -19,7 +20,7 @@ from evenhand_api.whatif.asked import asked, outcome
 LONG = "\n".join(
     ["job_id,group,submit_s,duration_s,gpus", *(f"j{i},vision,{i * 40},900,{1 + i % 8}" for i in range(40_000))]
 )
-"""Jobs whose replay takes far longer than a test."""
+"""Jobs whose replay would take far longer than a test."""
 
 
 def judge(name: str, value: object) -> None:
@@ -36,43 +37,43 @@ def until(condition: Callable[[], Any]) -> Any:
     return found
 
 
-@contextmanager
-def doors(**settings: Any) -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(max_concurrent=1, **settings)), raise_server_exceptions=False) as client:
-        yield client
+@pytest.fixture
+def doors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., TestClient]:
+    """Services that check requests in this process and start real processes for replays, which only pretend."""
+    monkeypatch.setattr("evenhand_api.rest.replays.house.replay_in_background", pretend)
+    return lambda **settings: inline_client(Settings(data_dir=str(tmp_path), **settings))
 
 
 def long() -> dict[str, Any]:
     return example() | {"trace": {"text": LONG}, "schedulers": ["evenhand"]}
 
 
-def test_a_replay_is_taken_in_watched_and_fetched() -> None:
+def test_a_replay_is_taken_in_watched_and_fetched(client: TestClient) -> None:
     judge("ReplayRequest", example())
-    with doors() as client:
-        answer = client.post("/v1/whatif", json=example())
-        assert answer.status_code == 202, answer.text
-        judge("ReplayStatus", answer.json())
-        place = answer.headers["location"]
-        assert place == f"/v1/whatif/{answer.json()['id']}"
-        assert answer.json()["runs"] == 2
-        with client.stream("GET", f"{place}/events") as events:
-            assert events.headers["content-type"].startswith("text/event-stream")
-            lines = [line for line in events.iter_lines() if line]
-        said = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
-        assert [line for line in lines if line.startswith("event: ")][-1] == "event: done"
-        assert [status["share"] for status in said] == sorted(status["share"] for status in said)
-        assert said[-1] == client.get(place).json()
-        assert (said[-1]["state"], said[-1]["share"], said[-1]["runs_finished"]) == ("done", 1.0, 2)
-        result = client.get(f"{place}/result")
-        assert result.status_code == 200
-        judge("ReplayOutcome", result.json())
-        assert [run["label"] for run in result.json()["runs"]] == [
-            "base / first_fit", "a quarter of an hour without / first_fit",
-        ]  # fmt: skip
-        page = client.get(f"{place}/report")
-        assert page.headers["content-type"].startswith("text/html")
-        assert "a quarter of an hour without" in page.text
-        assert client.get("/v1/whatif").json() == [said[-1]]
+    answer = client.post("/v1/whatif", json=example())
+    assert answer.status_code == 202, answer.text
+    judge("ReplayStatus", answer.json())
+    place = answer.headers["location"]
+    assert place == f"/v1/whatif/{answer.json()['id']}"
+    assert answer.json()["runs"] == 2
+    with client.stream("GET", f"{place}/events") as events:
+        assert events.headers["content-type"].startswith("text/event-stream")
+        lines = [line for line in events.iter_lines() if line]
+    said = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
+    assert [line for line in lines if line.startswith("event: ")][-1] == "event: done"
+    assert [status["share"] for status in said] == sorted(status["share"] for status in said)
+    assert said[-1] == client.get(place).json()
+    assert (said[-1]["state"], said[-1]["share"], said[-1]["runs_finished"]) == ("done", 1.0, 2)
+    result = client.get(f"{place}/result")
+    assert result.status_code == 200
+    judge("ReplayOutcome", result.json())
+    assert [run["label"] for run in result.json()["runs"]] == [
+        "base / first_fit", "a quarter of an hour without / first_fit",
+    ]  # fmt: skip
+    page = client.get(f"{place}/report")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "a quarter of an hour without" in page.text
+    assert client.get("/v1/whatif").json() == [said[-1]]
 
 
 def test_a_replay_in_the_background_says_what_the_library_says() -> None:
@@ -88,6 +89,8 @@ def test_a_replay_in_the_background_says_what_the_library_says() -> None:
 
 
 def test_what_is_wrong_is_said_with_pointers_before_anything_is_taken_in(client: TestClient) -> None:
+    before = client.get("/v1/whatif").json()
+
     def pointers(**change: Any) -> list[str]:
         answer = client.post("/v1/whatif", json=example() | change)
         assert answer.status_code == 422, answer.text
@@ -105,10 +108,10 @@ def test_what_is_wrong_is_said_with_pointers_before_anything_is_taken_in(client:
     doubled = example()["cluster"]
     doubled["groups"] = [{"id": "a", "parent": "a", "share": 1}]
     assert pointers(cluster=doubled) != []
-    assert client.get("/v1/whatif").json() == []
+    assert client.get("/v1/whatif").json() == before
 
 
-def test_a_running_replay_can_be_taken_back_and_makes_room_for_the_next() -> None:
+def test_a_running_replay_can_be_taken_back_and_makes_room_for_the_next(doors: Callable[..., TestClient]) -> None:
     with doors(max_waiting_replays=1) as client:
         first = client.post("/v1/whatif", json=long()).headers["location"]
         second = client.post("/v1/whatif", json=example()).headers["location"]
@@ -125,7 +128,7 @@ def test_a_running_replay_can_be_taken_back_and_makes_room_for_the_next() -> Non
         assert client.delete(second).json()["state"] == "done"
 
 
-def test_a_waiting_replay_that_is_taken_back_never_runs() -> None:
+def test_a_waiting_replay_that_is_taken_back_never_runs(doors: Callable[..., TestClient]) -> None:
     with doors() as client:
         first = client.post("/v1/whatif", json=long()).headers["location"]
         second = client.post("/v1/whatif", json=example()).headers["location"]
@@ -136,7 +139,7 @@ def test_a_waiting_replay_that_is_taken_back_never_runs() -> None:
         assert client.get(second).json()["state"] == "cancelled"
 
 
-def test_finished_replays_are_forgotten_but_the_last_ones() -> None:
+def test_finished_replays_are_forgotten_but_the_last_ones(doors: Callable[..., TestClient]) -> None:
     with doors(keep_replays=1) as client:
         places = []
         for _ in range(2):

@@ -5,9 +5,14 @@ A world is told in whole minutes. `charged` asks of each job and each minute: wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, TypeAlias
+
+On: TypeAlias = tuple[tuple[str, int], ...]
+"""GPUs by node."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +24,7 @@ class Told:
     job: str = ""
     node: str = ""
     start: int | None = None
-    on: tuple[tuple[str, int], ...] = ()
+    on: On = ()
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Seen:
     """A round: when, who holds what by (job, start), which nodes are down since when."""
 
     now: int
-    holds: Mapping[tuple[str, int], tuple[tuple[str, int], ...]]
+    holds: Mapping[tuple[str, int], On]
     down: Mapping[str, int]
 
 
@@ -42,73 +47,101 @@ class World:
     rate: Fraction = Fraction(1)
 
 
-def used(world: World, begin: int, end: int) -> dict[str, Fraction]:
-    """Charged GPU-hours by group over the minutes in [begin, end)."""
-    found: dict[str, Fraction] = {}
-    starts = {(t.job, t.at) for t in world.events if t.kind == "started"}
-    starts |= {(t.job, t.start) for t in world.events if t.kind == "resized" and t.start is not None}
-    starts |= {key for r in world.rounds for key in r.holds}
-    for job, start in sorted(starts):
+class Shelves:
+    """The same world sorted by job and by node, so that a month of it is read once."""
+
+    def __init__(self, world: World) -> None:
+        self.last_round = max((r.now for r in world.rounds), default=None)
+        self.events: dict[str, list[Told]] = defaultdict(list)
+        self.seen: dict[tuple[str, int], list[tuple[int, On]]] = defaultdict(list)
+        for t in world.events:
+            self.events[t.job].append(t)
+        for r in world.rounds:
+            for key, on in r.holds.items():
+                self.seen[key].append((r.now, on))
+        starts = {(t.job, t.at) for t in world.events if t.kind == "started"}
+        starts |= {(t.job, t.start) for t in world.events if t.kind == "resized" and t.start is not None}
+        self.starts: dict[str, list[int]] = defaultdict(list)
+        for job, start in sorted(starts | self.seen.keys()):
+            self.starts[job].append(start)
+        self.downs, self.ups = _nodes(world)
+
+
+def used(
+    world: World, begin: int, end: int, weigh: Callable[[int], float | Fraction] = lambda _: Fraction(1, 60)
+) -> dict[str, Any]:
+    """Charged GPU-hours by group over the minutes in [begin, end); `weigh` says what a minute counts, in hours."""
+    found: dict[str, Any] = {}
+    shelves = Shelves(world)
+    for job, starts in shelves.starts.items():
         if not world.charged[job]:
             continue
-        last = _end(world, job, start, sorted(s for j, s in starts if j == job))
-        for minute in range(max(begin, start), end if last is None else min(end, last)):
-            gpus = sum(g for node, g in _held(world, job, start, minute) if not _lost(world, node, start, minute))
-            group = world.group[job]
-            found[group] = found.get(group, Fraction(0)) + gpus * world.rate / 60
+        for start in starts:
+            last = _end(shelves, job, start)
+            for minute in range(max(begin, start), end if last is None else min(end, last)):
+                held = _held(shelves, job, start, minute)
+                gpus = sum(g for node, g in held if not _lost(shelves, node, start, minute))
+                group = world.group[job]
+                found[group] = found.get(group, Fraction(0)) + gpus * world.rate * weigh(minute)
     return {group: hours for group, hours in found.items() if hours}
 
 
-def _end(world: World, job: str, start: int, starts: Sequence[int]) -> int | None:
+def _end(shelves: Shelves, job: str, start: int) -> int | None:
     """When a start of a job ended: as told, else when it was last known to hold its GPUs; None: goes on."""
+    starts = shelves.starts[job]
     later = [s for s in starts if s > start]
     told = []
-    for t in world.events:
-        if t.kind == "ended" and t.job == job:
+    for t in shelves.events[job]:
+        if t.kind == "ended":
             meant = t.start if t.start is not None else max((s for s in starts if s <= t.at), default=None)
             if meant == start:
                 told.append(t.at)
     if told:
         return min([*told, *later])
-    seen = [r.now for r in world.rounds if (job, start) in r.holds]
-    known = max([start, *seen, *(t.at for t in _told_held(world.events, job, start))])
-    missed = [r.now for r in world.rounds if r.now > known]
+    seen = [now for now, _ in shelves.seen[job, start]]
+    known = max([start, *seen, *(t.at for t in _told_held(shelves.events[job], start))])
+    missed = shelves.last_round is not None and shelves.last_round > known
     return min([known, *later]) if later or missed else None
 
 
-def _told_held(events: Iterable[Told], job: str, start: int) -> list[Told]:
-    return [
-        t
-        for t in events
-        if t.job == job and ((t.kind == "started" and t.at == start) or (t.kind == "resized" and t.start == start))
-    ]
+def _told_held(events: Sequence[Told], start: int) -> list[Told]:
+    return [t for t in events if (t.kind == "started" and t.at == start) or (t.kind == "resized" and t.start == start)]
 
 
-def _held(world: World, job: str, start: int, minute: int) -> tuple[tuple[str, int], ...]:
+def _held(shelves: Shelves, job: str, start: int, minute: int) -> On:
     """What a start held in a minute: the last thing said; the first thing said holds back to the start."""
-    said: list[tuple[int, int, str, tuple[tuple[str, int], ...]]] = []
+    said: list[tuple[int, int, str, On]] = []
     before = None
-    for r in world.rounds:
-        now = r.holds.get((job, start))
-        if now is not None and now != before:
-            said.append((r.now, 0, str(now), now))
-            before = now
-    said += [(t.at, 1, str(t.on), t.on) for t in _told_held(world.events, job, start)]
+    for now, on in shelves.seen[job, start]:
+        if on != before:
+            said.append((now, 0, str(on), on))
+            before = on
+    said += [(t.at, 1, str(t.on), t.on) for t in _told_held(shelves.events[job], start)]
     said.sort(key=lambda one: (one[0], one[1], one[3]))
     past = [one for one in said if one[0] <= minute]
     return (past[-1] if past else said[0])[3]
 
 
-def _lost(world: World, node: str, start: int, minute: int) -> bool:
+def _nodes(world: World) -> tuple[Mapping[str, list[int]], Mapping[str, list[int]]]:
+    """When nodes went down, and when they came back, as events and rounds say."""
+    downs: dict[str, list[int]] = defaultdict(list)
+    ups: dict[str, list[int]] = defaultdict(list)
+    for t in world.events:
+        if t.kind in ("node_down", "node_up"):
+            (downs if t.kind == "node_down" else ups)[t.node].append(t.at)
+    for node in {name for r in world.rounds for name in r.down}:
+        before: int | None = None
+        for r in world.rounds:
+            since = r.down.get(node)
+            if since is not None and since != before:
+                downs[node] += [since, r.now]
+            if since is None and before is not None:
+                ups[node].append(r.now)
+            before = since
+    return downs, ups
+
+
+def _lost(shelves: Shelves, node: str, start: int, minute: int) -> bool:
     """Whether a node's GPUs were lost to a start: it went down after the start and was not up again since."""
-    downs = [t.at for t in world.events if t.kind == "node_down" and t.node == node]
-    ups = [t.at for t in world.events if t.kind == "node_up" and t.node == node]
-    before: int | None = None
-    for r in world.rounds:
-        since = r.down.get(node)
-        if since is not None and since != before:
-            downs += [since, r.now]
-        if since is None and before is not None:
-            ups.append(r.now)
-        before = since
+    downs, ups = shelves.downs.get(node, ()), shelves.ups.get(node, ())
     return any(start <= d <= minute and not any(d < u <= minute for u in ups) for d in downs)

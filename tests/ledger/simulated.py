@@ -6,7 +6,7 @@ What it sends depends on the plans it gets, on nothing else. Some events it forg
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from fractions import Fraction
 from random import Random
@@ -26,16 +26,19 @@ CONFIG: dict[str, Any] = {
     "groups": [{"id": name, "share": share} for name, share in zip(GROUPS, (1, 2, 0), strict=True)],
     "policy": {"time_limit_s": 60.0},
 }
+CROWDED = (0, 1, 2, 3)
+"""New jobs a minute: more than the cluster can do, the queue grows by a job a minute."""
 Send = Callable[[str, str, bytes], dict[str, Any]]
 """From kind (round or events), idempotency key and body to the answer."""
 
 
 class Life:
-    """A cluster that lives `rounds` minutes."""
+    """A cluster that lives `rounds` minutes; each minute brings one of `arrivals` new jobs."""
 
-    def __init__(self, seed: int, rounds: int) -> None:
+    def __init__(self, seed: int, rounds: int, arrivals: Sequence[int] = CROWDED) -> None:
         self._rng = Random(seed)
         self._rounds = rounds
+        self._arrivals = arrivals
         self._jobs: dict[str, Job] = {}
         self._ends: dict[str, int] = {}
         self._born = 0
@@ -64,7 +67,7 @@ class Life:
         self.world.charged = {name: c > 0 and self._groups[name] != "c" for name, c in self._contracts.items()}
 
     def _arrive(self, minute: int) -> None:
-        for _ in range(self._rng.choice((0, 1, 2, 3))):
+        for _ in range(self._rng.choice(self._arrivals)):
             name = f"j{self._born:04}"
             self._born += 1
             group, contract = self._rng.choice(GROUPS), self._rng.choice((0, 5, 60))

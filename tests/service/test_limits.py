@@ -54,6 +54,19 @@ def test_a_round_with_too_many_nodes_is_refused_and_not_kept(tmp_path: Path) -> 
     assert client.get(f"/v1/clusters/{CLUSTER}/rounds").json()["rounds"] == []
 
 
+def test_a_configuration_with_more_nodes_than_a_round_may_have_is_refused_and_the_last_one_stays(
+    tmp_path: Path,
+) -> None:
+    client = inline_client(Settings(data_dir=str(tmp_path), max_nodes=2))
+    assert client.put(f"/v1/clusters/{CLUSTER}", json=CONFIG).status_code == 201
+    more = [{"name": f"n{i}", "gpu_type": "h100", "gpus": 8} for i in range(3)]
+    answer = client.put(f"/v1/clusters/{CLUSTER}", json=CONFIG | {"nodes": more})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert error == {"pointer": "/nodes", "message": "3 nodes are more than the 2 this service takes (max_nodes)."}
+    assert len(client.get(f"/v1/clusters/{CLUSTER}").json()["config"]["nodes"]) == 2
+
+
 def test_without_limits_everything_is_taken() -> None:
     check_size(parse_request(TINY).state, "")
 

@@ -33,6 +33,7 @@ from evenhand_api.ledger.amounts import as_gpu_hours
 from evenhand_api.ledger.clusters import find_cluster, list_clusters
 from evenhand_api.ledger.database import reading, writing
 from evenhand_api.ledger.errors import LedgerUnavailable, UnknownName
+from evenhand_api.ledger.fading import faded_differences, rebuild_faded
 from evenhand_api.ledger.instants import HOUR, SECOND, to_us, written
 from evenhand_api.ledger.opening import Ledger
 from evenhand_api.ledger.replay import Replayed, replay
@@ -185,29 +186,34 @@ def adjust_command(
 @ledger_app.command("check")
 def check_command(
     cluster: ClusterArgument,
-    repair: Annotated[bool, typer.Option("--repair", help="Make the roll-ups anew where they differ.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Make the sums anew where they differ.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Hold the hourly roll-ups against the intervals; exit code 1 if they differ."""
+    """Hold hourly sums, and those under a half-life, against the intervals; exit code 1 if they differ."""
     with _opened() as engine:
         with writing(engine) as connection:
             found = find_cluster(connection, cluster, lock=True)
-            first = found.kept_from_us // HOUR
-            wrong = differences(connection, found.id, first)
-            if wrong and repair:
+            wrong = differences(connection, found.id, found.kept_from_us // HOUR)
+            faded = faded_differences(connection, found.id)
+            if repair and wrong:
                 rebuild(connection, found.id)
+            if repair and faded:
+                rebuild_faded(connection, found.id)
+        off = bool(wrong or faded)
         cells = [{"hour_at": written(h * HOUR), "group": g, "gpu_type": t, "charged": c} for h, g, t, c in wrong]
         if as_json:
-            _write_json({"cluster": cluster, "ok": not wrong, "repaired": bool(wrong and repair), "cells": cells})
-        elif not wrong:
-            write_report([Text(f"The roll-ups of {cluster} are what its intervals make them.")])
+            said = {"cluster": cluster, "ok": not off, "repaired": off and repair, "cells": cells}
+            _write_json(said | {"half_life_groups": faded})
+        elif not off:
+            write_report([Text(f"The sums of {cluster} are what its intervals make them.")])
         else:
             listed = table("hour", "group", "type", "charged")
             for cell in cells[:50]:
                 listed.add_row(*(Text(str(value)) for value in cell.values()))
             done = "; they were made anew" if repair else ""
-            write_report([heading(f"{len(cells):,} cells differ from the intervals{done}"), listed])
-        if wrong:
+            title = f"{len(cells):,} hourly sums and {len(faded):,} under the half-life differ from the intervals{done}"
+            write_report([heading(title), listed])
+        if off:
             raise typer.Exit(ExitCode.DISAGREES)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from evenhand_api.ledger.errors import UnknownName
+from evenhand_api.ledger.fading import keep_faded
 from evenhand_api.ledger.instants import wall_clock_us
 from evenhand_api.ledger.tables import cluster_versions, clusters
 from evenhand_api.ledger.terms import Terms
@@ -129,6 +130,8 @@ def put_cluster(connection: Connection, name: str, config: ClusterConfig) -> boo
         .where(clusters.c.id == row.id)
         .values(config_version=version, state_version=row.state_version + 1, nodes=nodes)
     )
+    if row.last_now_us is not None:
+        keep_faded(connection, row.id, row.last_now_us, (config.policy or Policy()).half_life_s)
     return False
 
 

@@ -8,6 +8,7 @@ SECOND = 1_000_000
 """Microseconds of a second."""
 HOUR = 3_600 * SECOND
 """Microseconds of an hour."""
+HOURS_OF_DAY = 24
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 
 from evenhand_api.ledger.clusters import Cluster
-from evenhand_api.ledger.instants import HOUR, SECOND
+from evenhand_api.ledger.instants import HOUR, HOURS_OF_DAY, SECOND
 from evenhand_api.ledger.tables import (
     adjustments,
     clusters,
+    days,
     decisions,
     facts,
     hours,
@@ -80,6 +81,10 @@ def forget_before(connection: Connection, cluster: Cluster, before_us: int) -> F
     ).rowcount
     for table in (hours, owed_hours):
         connection.execute(delete(table).where(table.c.cluster_id == cluster.id, table.c.hour < before_us // HOUR))
+    # A day of which some hours stay keeps its sum: no window begins before the instant, none reads that day whole.
+    connection.execute(
+        delete(days).where(days.c.cluster_id == cluster.id, days.c.day < before_us // HOUR // HOURS_OF_DAY)
+    )
     a = adjustments.c
     connection.execute(delete(adjustments).where(a.cluster_id == cluster.id, a.at_us < before_us))
     connection.execute(update(clusters).where(clusters.c.id == cluster.id).values(kept_from_us=before_us))

@@ -1,20 +1,23 @@
-"""Intervals summed by hour: what makes a window's usage a few range scans. Exact, and checked against the intervals."""
+"""Intervals summed by hour and by day: a window is a few range scans. Exact, and checked against the intervals."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Table, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from evenhand_api.ledger.amounts import joined, split
-from evenhand_api.ledger.instants import HOUR
-from evenhand_api.ledger.tables import hours, intervals
+from evenhand_api.ledger.instants import HOUR, HOURS_OF_DAY
+from evenhand_api.ledger.tables import days, hours, intervals
 
 Cell: TypeAlias = tuple[int, str, str, bool]
 """Hour since 1970, group (empty: counted nowhere), type, whether it is charged."""
+Day: TypeAlias = tuple[int, str]
+"""Day since 1970, group."""
 
 
 @dataclass(slots=True)
@@ -56,27 +59,49 @@ def cells_of(lines: Iterable[Line]) -> dict[Cell, Sum]:
 
 
 def add_cells(connection: Connection, cluster_id: int, cells: Mapping[Cell, Sum]) -> None:
-    """Add sums to the table of hours."""
+    """Add sums to the tables of hours and days."""
     if not cells:
         return
-    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
-    statement = dialect.insert(hours)
-    added = ("charge_s", "charge_rest", "slope", "held_us")
-    statement = statement.on_conflict_do_update(
-        index_elements=["cluster_id", "hour", "group_id", "gpu_type", "charged"],
-        set_={name: hours.c[name] + statement.excluded[name] for name in added},
-    )
     rows = []
     for (hour, group, gpu_type, charged), total in sorted(cells.items()):
         seconds, rest = split(total.charge)
         key = {"cluster_id": cluster_id, "hour": hour, "group_id": group, "gpu_type": gpu_type, "charged": charged}
         values = {"charge_s": seconds, "charge_rest": rest, "slope": total.slope, "held_us": total.held_us}
         rows.append(key | values)
+    _add(connection, hours, ("charge_s", "charge_rest", "slope", "held_us"), rows)
+    by_day = [
+        {"cluster_id": cluster_id, "day": day, "group_id": group, "charge_s": split(amount)[0]}
+        | {"charge_rest": split(amount)[1]}
+        for (day, group), amount in sorted(days_of(cells).items())
+    ]
+    if by_day:
+        _add(connection, days, ("charge_s", "charge_rest"), by_day)
+
+
+def days_of(cells: Mapping[Cell, Sum]) -> dict[Day, int]:
+    """Sum charges by day; days without any are left out."""
+    found: dict[Day, int] = defaultdict(int)
+    for (hour, group, _, _), total in cells.items():
+        found[hour // HOURS_OF_DAY, group] += total.charge
+    return {day: amount for day, amount in found.items() if amount}
+
+
+def _add(connection: Connection, table: Table, added: tuple[str, ...], rows: list[dict[str, object]]) -> None:
+    """Insert rows, adding to those that are there."""
+    dialect = postgresql if connection.dialect.name == "postgresql" else sqlite
+    statement = dialect.insert(table)
+    statement = statement.on_conflict_do_update(
+        index_elements=[column.name for column in table.primary_key],
+        set_={name: table.c[name] + statement.excluded[name] for name in added},
+    )
     connection.execute(statement, rows)
 
 
 def differences(connection: Connection, cluster_id: int, from_hour: int = 0) -> list[Cell]:
-    """Name every cell from an hour on that is not what its intervals make it; empty if all agree."""
+    """Name every cell from an hour on that is not what its intervals make it; empty if all agree.
+
+    A whole day that is off is named by its first hour, with no type.
+    """
     wanted = {cell: total for cell, total in cells_of(_lines(connection, cluster_id)).items() if cell[0] >= from_hour}
     query = select(hours).where(hours.c.cluster_id == cluster_id, hours.c.hour >= from_hour)
     kept = {
@@ -85,12 +110,19 @@ def differences(connection: Connection, cluster_id: int, from_hour: int = 0) -> 
         )
         for row in connection.execute(query)
     }
-    return sorted(cell for cell in wanted.keys() | kept.keys() if wanted.get(cell, Sum()) != kept.get(cell, Sum()))
+    off = {cell for cell in wanted.keys() | kept.keys() if wanted.get(cell, Sum()) != kept.get(cell, Sum())}
+    first_day = -(-from_hour // HOURS_OF_DAY)
+    by_day = {day: amount for day, amount in days_of(wanted).items() if day[0] >= first_day}
+    query = select(days).where(days.c.cluster_id == cluster_id, days.c.day >= first_day)
+    kept_days = {(row.day, row.group_id): joined(row.charge_s, row.charge_rest) for row in connection.execute(query)}
+    wrong = {day for day in by_day.keys() | kept_days.keys() if by_day.get(day, 0) != kept_days.get(day, 0)}
+    return sorted(off | {(day * HOURS_OF_DAY, group, "", True) for day, group in wrong})
 
 
 def rebuild(connection: Connection, cluster_id: int) -> None:
-    """Make the table of hours anew from the intervals."""
-    connection.execute(hours.delete().where(hours.c.cluster_id == cluster_id))
+    """Make the tables of hours and days anew from the intervals."""
+    for table in (hours, days):
+        connection.execute(table.delete().where(table.c.cluster_id == cluster_id))
     add_cells(connection, cluster_id, cells_of(_lines(connection, cluster_id)))
 
 

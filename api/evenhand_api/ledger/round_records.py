@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Row, insert, select, update
 
 from evenhand_api.ledger.clusters import Cluster, nodes_text
 from evenhand_api.ledger.errors import KeyReused, UnknownName
+from evenhand_api.ledger.fading import keep_faded
 from evenhand_api.ledger.instants import to_us, wall_clock_us
 from evenhand_api.ledger.occupancy import occupancy_of
 from evenhand_api.ledger.owed import add_owed, due_of
@@ -110,6 +111,7 @@ def store_round(
     }
     connection.execute(insert(rounds).values(values))
     _store_decisions(connection, cluster.id, n, plan)
+    keep_faded(connection, cluster.id, now_us, cluster.policy.half_life_s)
     mine = clusters.c.id == cluster.id
     moved = {"state_version": version, "last_round": n, "last_now_us": now_us}
     kept = {"nodes": nodes_text(state.nodes), "down": json.dumps(down)}

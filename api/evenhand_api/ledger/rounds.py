@@ -18,11 +18,12 @@ from evenhand_api.ledger.clusters import Cluster, find_cluster
 from evenhand_api.ledger.compose import compose_state
 from evenhand_api.ledger.database import reading, rehearsing, writing
 from evenhand_api.ledger.errors import ClockWentBack, StaleState
+from evenhand_api.ledger.fading import faded_usage
 from evenhand_api.ledger.instants import SECOND, to_us, written
 from evenhand_api.ledger.round_records import store_round, stored_answer
 from evenhand_api.ledger.sightings import observe
 from evenhand_api.ledger.turns import turn
-from evenhand_api.ledger.usage import decayed_usage, window_usage
+from evenhand_api.ledger.usage import window_usage
 from evenhand_api.ledger.words import RoundRequest
 from evenhand_models import ClusterState, FieldError, InvalidInput, Plan, Policy, Usage
 from evenhand_models.parse import parse_fields
@@ -95,8 +96,8 @@ def usage_of(connection: Connection, cluster: Cluster, now_us: int) -> tuple[Usa
     """Return what each group used, as the cluster's policy remembers it: the window, or the half-life."""
     policy = cluster.policy
     if policy.half_life_s is not None:
-        decayed = decayed_usage(connection, cluster.id, now_us, policy.half_life_s)
-        hours = {group: amount / PER_GPU_HOUR for group, amount in decayed.items()}
+        faded = faded_usage(connection, cluster.id, now_us, policy.half_life_s)
+        hours = {group: amount / PER_GPU_HOUR for group, amount in faded.items()}
     else:
         exact = window_usage(
             connection, cluster.id, max(cluster.kept_from_us, now_us - policy.window_s * SECOND), now_us
@@ -112,10 +113,14 @@ def _known(connection: Connection, cluster: Cluster, posted: Posted) -> bytes | 
 def _check(cluster: Cluster, request: RoundRequest, max_time_limit_s: float) -> None:
     """Refuse what rests on something that is no longer so."""
     if request.state_version is not None and request.state_version != cluster.state_version:
-        raise StaleState(f"state_version is {request.state_version}, the cluster's is {cluster.state_version}")
+        raise StaleState(
+            f"the request rests on state_version {request.state_version}, the cluster's is {cluster.state_version}"
+        )
     now_us = to_us(request.now)
     if cluster.last_now_us is not None and now_us < cluster.last_now_us:
-        raise ClockWentBack(f"now is {written(now_us)}, the last round's was {written(cluster.last_now_us)}")
+        raise ClockWentBack(
+            f"the request's now is {written(now_us)}, the last round's was {written(cluster.last_now_us)}"
+        )
     limit_s = cluster.policy.time_limit_s
     if limit_s > max_time_limit_s:
         message = f"the cluster's time_limit_s is {limit_s:g}, above the {max_time_limit_s:g} this service allows."

@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Table, bindparam, delete, insert, select, update
 
+from evenhand_api.ledger.fading import add_faded
 from evenhand_api.ledger.holding import read_holding
 from evenhand_api.ledger.instants import wall_clock_us
 from evenhand_api.ledger.kinds import FactKind, Source
@@ -160,6 +161,7 @@ def _write(connection: Connection, cluster_id: int, writes: _Writes) -> None:
             for r in writes.intervals
         ]
         add_cells(connection, cluster_id, cells_of(lines))
+        add_faded(connection, cluster_id, writes.intervals)
     if writes.dropped:
         connection.execute(
             delete(holds).where(holds.c.id == bindparam("of_id")), [{"of_id": n} for n in writes.dropped]

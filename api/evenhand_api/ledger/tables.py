@@ -176,7 +176,7 @@ intervals = Table(
     Column("recorded_us", BigInteger, nullable=False),
     Index("ix_intervals_job", "cluster_id", "job"),
     Index("ix_intervals_from", "cluster_id", "from_us", "group_id", "weight"),
-    Index("ix_intervals_to", "cluster_id", "to_us", "group_id", "weight"),
+    Index("ix_intervals_to", "cluster_id", "to_us", "group_id", "weight", "from_us"),
 )
 """Occupancy, append-only. A correction is a row of negative `gpus`. `weight` is gpus x rate_m, 0 if not charged."""
 
@@ -214,6 +214,28 @@ hours = Table(
 )
 """Roll-up of the intervals by hour since 1970. `slope` is the weight of what began before the hour and ends in or after it,
 `held_us` GPUs x microseconds; the group of work that is counted nowhere is the empty name."""
+
+days = Table(
+    "days",
+    metadata,
+    _cluster(primary_key=True),
+    Column("day", Integer, primary_key=True, autoincrement=False),
+    Column("group_id", Name, primary_key=True),
+    Column("charge_s", BigInteger, nullable=False),
+    Column("charge_rest", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Charges of the hours summed by day since 1970 and group: what makes long windows cheap."""
+
+fading = Table(
+    "fading",
+    metadata,
+    _cluster(primary_key=True),
+    Column("half_us", BigInteger, nullable=False),
+    Column("until_us", BigInteger, nullable=False),
+    Column("amounts", Text, nullable=False),
+)
+"""What closed intervals are worth at an instant under the half-life in force, by group (JSON); no row: none is."""
 
 adjustments = Table(
     "adjustments",

@@ -55,14 +55,17 @@ def check_size(state: ClusterState, at: str) -> None:
         If it has more; the pointers name the lists.
     """
     limits = _InForce.limits
-    counts = (("jobs", len(state.jobs), limits.max_jobs), ("nodes", len(state.nodes), limits.max_nodes))
-    errors = [
-        FieldError(f"{at}/{name}", f"{count:,} {name} are more than the {most:,} this service takes (max_{name}).")
-        for name, count, most in counts
-        if most is not None and count > most
-    ]
+    errors = size_errors(at, "jobs", len(state.jobs), limits.max_jobs)
+    errors += size_errors(at, "nodes", len(state.nodes), limits.max_nodes)
     if errors:
         raise InvalidInput(errors)
+
+
+def size_errors(at: str, name: str, count: int, most: int | None) -> list[FieldError]:
+    """Say that a list is longer than is taken, if it is; most None: any length."""
+    if most is None or count <= most:
+        return []
+    return [FieldError(f"{at}/{name}", f"{count:,} {name} are more than the {most:,} this service takes (max_{name}).")]
 
 
 def resident_mb(pid: int) -> float:

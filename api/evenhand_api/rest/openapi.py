@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from evenhand_api import __version__
 from evenhand_api.rest import forecasts
+from evenhand_api.rest.clusters.links import links_of
 from evenhand_api.rest.clusters.openapi import OPERATIONS, cluster_schemas, operation_parameters, request_body
 from evenhand_api.rest.openapi_access import SECURITY_SCHEMES, add_access
 from evenhand_api.rest.problems import PROBLEM_JSON, Kind
@@ -137,7 +138,10 @@ def _cluster_paths() -> Node:
         }
         if operation.body is not None:
             described["requestBody"] = request_body(operation)
-        replies = {s: _reply(f"{operation.summary}.", operation.answer.__name__) for s in operation.statuses}
+        reply = _reply(f"{operation.summary}.", operation.answer.__name__)
+        if links := links_of(operation.name):
+            reply["links"] = links
+        replies = dict.fromkeys(operation.statuses, reply)
         described["responses"] = replies | _problems(list(operation.kinds))
         paths.setdefault(operation.path, {})[operation.method] = described
     return paths

@@ -88,8 +88,8 @@ def _add_writes(app: FastAPI, doors: Doors) -> None:
     async def put_cluster(request: Request) -> Response:
         name = cluster_name(request)
         body = await doors.body(request)
-        limit_s = doors.settings.max_time_limit_s
-        versions, created = await doors.write(lambda engine: writes.write_config(engine, name, body, limit_s))
+        limit_s, most = doors.settings.max_time_limit_s, doors.settings.max_nodes
+        versions, created = await doors.write(lambda engine: writes.write_config(engine, name, body, limit_s, most))
         return document(versions, 201 if created else 200)
 
     @app.post("/v1/clusters/{name}/rounds", include_in_schema=False)

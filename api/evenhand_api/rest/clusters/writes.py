@@ -14,12 +14,19 @@ from evenhand_api.ledger.events import record_events
 from evenhand_api.ledger.instants import to_us
 from evenhand_api.ledger.observed import add_observations
 from evenhand_api.ledger.words import AdjustmentRequest, ClusterConfig, EventBatch, ObservationBatch, config_errors
+from evenhand_api.rest.limits import size_errors
 from evenhand_models import FieldError, InvalidInput
 from evenhand_models.parse import parse_fields
 
 
-def write_config(engine: Engine, name: str, body: bytes, max_time_limit_s: float) -> tuple[dict[str, Any], bool]:
+def write_config(
+    engine: Engine, name: str, body: bytes, max_time_limit_s: float, max_nodes: int | None = None
+) -> tuple[dict[str, Any], bool]:
     """Check a configuration and put it in force; returns the versions, and whether the cluster is new.
+
+    Parameters
+    ----------
+    max_time_limit_s, max_nodes : what a round may have at most here: a configuration beyond it could never be decided.
 
     Raises
     ------
@@ -27,7 +34,7 @@ def write_config(engine: Engine, name: str, body: bytes, max_time_limit_s: float
         If it is malformed, contradicts itself or cannot hold; the last good one stays in force.
     """
     config = parse_fields(body, ClusterConfig)
-    errors = config_errors(config)
+    errors = size_errors("", "nodes", len(config.nodes), max_nodes) or config_errors(config)
     if config.policy is not None and config.policy.time_limit_s > max_time_limit_s:
         message = f"time_limit_s is {config.policy.time_limit_s:g}, above the {max_time_limit_s:g} allowed here."
         errors.append(FieldError("/policy/time_limit_s", message))
