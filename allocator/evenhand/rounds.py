@@ -41,7 +41,7 @@ from evenhand_models import (
 from evenhand_models.collection import without_collection
 
 RESERVE_SHARE = 0.04
-RESERVE_OF_MEASURED = 12.0
+RESERVE_OF_MEASURED = 10.0
 RESERVE_PER_PAIR_S = 1e-7
 """Kept for words, audit and sealing: a share of the limit; what reading and the greedy plan took, which grow with the same
 jobs and on the same machine (mostly 7 to 13 times as long, from 60 to 100,000 jobs: benchmarks/rounds/stages.py);

@@ -104,6 +104,7 @@ class _Search:
         self._fresh: set[tuple[int, int]] = set()
         self._excess: dict[int, int] = {}
         self._meetings = 0
+        self._offered: IntArray | None = None
 
     def _worth(self, outcome: Outcome) -> float:
         p = self._program
@@ -111,8 +112,9 @@ class _Search:
 
     def _offer(self, x: IntArray | None) -> Outcome | None:
         """Lift a point and keep it if it is the best yet."""
-        if x is None:
+        if x is None or x is self._offered:
             return None
+        self._offered = x
         with self._deadline.stage("lift"):
             outcome = lift(self._program, self._counted, x)
             value = self._worth(outcome)
