@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,14 @@ import numpy.typing as npt
 from evenhand.shapes import IntArray
 from evenhand.solvers.linear_model import FREE, Arrays
 
+BoolArray = npt.NDArray[np.bool_]
+MOST_PASSES = 4
+"""Passes of settling columns; each makes rows shorter for the next."""
+
 
 @dataclass(frozen=True, eq=False)
 class Restricted:
-    """The smaller model; `free`: its columns' indices in the whole one, int [free]."""
+    """The smaller model; `free`: its columns' indices in the whole one, int [free]; `x`: a point, right where not free."""
 
     arrays: Arrays
     free: IntArray
@@ -26,13 +30,30 @@ class Restricted:
         return full
 
 
-def restricted(arrays: Arrays, x: IntArray, free: npt.NDArray[np.bool_]) -> Restricted:
-    """Hold all columns but the free ones at x.
+def restricted(arrays: Arrays, x: IntArray, free: BoolArray) -> Restricted:
+    """Hold all columns but the free ones at x; free ones whose best value is then plain are held at that, too.
 
     Parameters
     ----------
     x : a point, int [columns]; free : bool [columns].
     """
+    x, free = x.copy(), free.copy()
+    part = _held(arrays, x, free)
+    for _ in range(MOST_PASSES):
+        low, high, plain, value = _settled(part.arrays)
+        lower, upper = arrays.lower.copy(), arrays.upper.copy()
+        lower[part.free], upper[part.free] = low, high
+        arrays = replace(arrays, lower=lower, upper=upper)
+        x[part.free[plain]] = value[plain]
+        free[part.free[plain]] = False
+        part = _held(arrays, x, free)
+        if not plain.any():
+            break
+    return part
+
+
+def _held(arrays: Arrays, x: IntArray, free: BoolArray) -> Restricted:
+    """The model without what is held, and without the rows that cannot bind any more."""
     columns = np.flatnonzero(free)
     place = np.full(len(free), -1, dtype=np.int64)
     place[columns] = np.arange(len(columns))
@@ -62,5 +83,33 @@ def restricted(arrays: Arrays, x: IntArray, free: npt.NDArray[np.bool_]) -> Rest
             np.searchsorted(rows, np.arange(len(keep) + 1)), entry_column[stays], value[stays], row_low[keep], row_high[keep],
         ),
         columns,
-        x,
+        x.copy(),
     )  # fmt: skip
+
+
+def _settled(a: Arrays) -> tuple[IntArray, IntArray, BoolArray, IntArray]:
+    """Bounds that rows of one column imply, and the columns that lose nothing by standing at a bound: which, and where.
+
+    Returns
+    -------
+    lower, upper, int [c]; plain, bool [c]; value, int [c].
+    """
+    length = np.diff(a.starts)
+    row = np.repeat(np.arange(len(length)), length)
+    low, high = a.lower.copy(), a.upper.copy()
+    single = length[row] == 1
+    column, value = a.columns[single], a.values[single]
+    floor_, ceiling = a.row_lower[row[single]], a.row_upper[row[single]]
+    up = value > 0
+    some = np.where(up, floor_ > -FREE, ceiling < FREE)
+    np.maximum.at(low, column[some], -((-np.where(up, floor_, ceiling)[some]) // value[some]))
+    some = np.where(up, ceiling < FREE, floor_ > -FREE)
+    np.minimum.at(high, column[some], np.where(up, ceiling, floor_)[some] // value[some])
+    below, above = a.row_lower[row] > -FREE, a.row_upper[row] < FREE
+    rising, falling = np.zeros(len(low), dtype=bool), np.zeros(len(low), dtype=bool)
+    up = a.values > 0
+    rising[a.columns[~single & np.where(up, above, below)]] = True
+    falling[a.columns[~single & np.where(up, below, above)]] = True
+    to_high, to_low = ~rising & (a.cost >= 0), ~falling & (a.cost <= 0)
+    plain = (to_high | to_low | (low == high)) & (low <= high)
+    return low, high, plain, np.where(to_high & (low < high), high, low)
