@@ -17,19 +17,25 @@ FIGURES: tuple[tuple[str, float, int], ...] = (
 """Keys, factors to the unit of the column, decimals."""
 HEAD = """# Mixed GPUs: objectives beside Gavel's rotation and an equal split
 
-Made by `python benchmarks/replay/mixed.py`; do not edit. Whole weeks are not replayed: each world is {slices}.
-Its jobs come for that long, all that are over after ten times as long count. Gangs above {largest} GPUs are left out, run times are cut at {longest} h.
+Made by `python benchmarks/replay/mixed.py`; do not edit. Whole weeks are not replayed: each world is {slices}. Its
+jobs come for that long, all that are over after ten times as long count. Gangs above {largest} GPUs are left out, run
+times are cut at {longest} h.
 
-What the traces do not say is made up from a seed, beside which days and (Venus) which jobs: every group works on {models} of Gavel's seven models, and a job's
-speedups are those that Gavel measured for one of its group's models, at the largest measured gang that is not larger. Recorded run times are taken as
-those on the job's best type. Philly's groups are its three virtual clusters with shares as the sizes they had (1:4:2); Venus names none: four teams with equal
-shares, jobs dealt at random. Equal numbers of GPUs of each type (k80 and v100; p100 too), so many that jobs ask for {demand:g} times what
-is there if every GPU were a job's best type; charge rates follow mean speedups. Every restart costs 30 s, progress is saved every 300 s.
+What the traces do not say is made up from a seed, beside which days and (Venus) which jobs: every group works on
+{models} of Gavel's seven models, and a job's speedups are those that Gavel measured for one of its group's models, at
+the largest measured gang that is not larger. Recorded run times are taken as those on the job's best type. Philly's
+groups are its three virtual clusters with shares as the sizes they had (1:4:2); Venus names none: four teams with
+equal shares, jobs dealt at random. Equal numbers of GPUs of each type (k80 and v100; p100 too), so many that jobs ask
+for {demand:g} times what is there if every GPU were a job's best type; charge rates follow mean speedups. Every
+restart costs 30 s, progress is saved every 300 s.
 
-- *throughput*: GPUs held, each at the speed its job has on it over that on its best type, per GPU there, while jobs come. 1 is every GPU always with a job that likes it best.
+- *throughput*: GPUs held, each at the speed its job has on it over that on its best type, per GPU there, while jobs
+  come. 1 is every GPU always with a job that likes it best.
 - *JCT*: submission to completion, all jobs alike: most are short, so the mean says how soon short jobs get in.
-- *lost*: work done again, and restarts, of GPU-hours held. *least SI*: throughput of the group that has least of it, over that of its slices. *window envy*: of the worst pair, as a share of its slices.
-- `envy_free`, `nash`, `max_min`: the engine under that objective. `gavel`: max-min over jobs by rounds of 360 s, everybody resumable rotates. `equal split`: every group its share of the GPUs and nothing more.
+- *lost*: work done again, and restarts, of GPU-hours held. *least SI*: throughput of the group that has least of it,
+  over that of its slices. *window envy*: of the worst pair, as a share of its slices.
+- `envy_free`, `nash`, `max_min`: the engine under that objective. `gavel`: max-min over jobs by rounds of 360 s,
+  everybody resumable rotates. `equal split`: every group its share of the GPUs and nothing more.
 
 Mean over seeds, least to most in brackets.
 """

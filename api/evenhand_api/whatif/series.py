@@ -27,10 +27,11 @@ def series_of(result: ReplayResult) -> dict[str, Any]:
     Returns
     -------
     dict
-        `step_h`: hours a point stands for; `capacity`, `held`, `unallocated`, `waiting` (GPUs that wait for their
-        first start): mean GPUs; `working`: GPUs at true speed (work an hour); `incentive`: throughput of groups, at
-        most that of their slices, over that of their slices, None where nobody had one; `groups`: by id `owed` and `received`, mean charged GPUs, groups at the top of the
-        tree, or one level further down where the top holds one group.
+        `step_h`: hours a point stands for; `capacity`, `held`, `unallocated`, `waiting` (GPUs that wait for
+        their first start): mean GPUs; `working`: GPUs at true speed (work an hour); `incentive`: throughput of
+        groups, at most that of their slices, over that of their slices, None where nobody had one; `groups`: by
+        id `owed` and `received`, mean charged GPUs, groups at the top of the tree, or one level further down
+        where the top holds one group.
     """
     end = result.end_s
     hours = max(1, -(-end // 3_600))
