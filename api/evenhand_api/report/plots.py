@@ -116,7 +116,7 @@ def incentive(comparison: Comparison) -> str:
             kept = [math.nan if x is None else 100 * x for x in series["incentive"]]
             axes.plot([(i + 0.5) * series["step_h"] / 24 for i in range(len(kept))], kept, color=COLOURS[j])
         axes.set_ylim(0, 103)
-        axes.set_title("Sharing incentive: throughput of groups, at most their slices', of their slices', %")
+        axes.set_title("Throughput of groups, counted up to that of their slices, of that of their slices, %")
         axes.set_xlabel("days")
         _legend(figure, comparison)
 
