@@ -48,8 +48,8 @@ class Slice:
 
 
 SLICES = {
-    "philly": Slice("philly", 4, (15, 25, 40), 1.0, 8, {"11cb48": 1, "ee9e8c": 4, "0e4a51": 2}),
-    "venus": Slice("venus", 3, (20, 40, 60), 0.4, 8, {f"team-{i}": 1 for i in range(1, 5)}),
+    "philly": Slice("philly", 4, (15, 25, 40), 0.5, 8, {"11cb48": 1, "ee9e8c": 4, "0e4a51": 2}),
+    "venus": Slice("venus", 3, (20, 40, 60), 0.25, 8, {f"team-{i}": 1 for i in range(1, 5)}),
 }
 
 

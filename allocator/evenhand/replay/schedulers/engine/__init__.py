@@ -18,8 +18,9 @@ from evenhand.snapshot import Snapshot
 class Evenhand:
     """Decides as `allocate` does.
 
-    A full round is solved when nodes or groups change, and when `full_round_s` have passed since the last one; between
-    them events are answered by the incremental path under entitlements that are never older than a minute.
+    A full round is solved when nodes or groups change, and when `full_round_s` have passed since the last one while
+    anybody waits or could do better on free GPUs; between them events are answered by the incremental path under
+    entitlements that are never older than a minute.
     """
 
     keeps_hit = True
@@ -40,15 +41,15 @@ class Evenhand:
             self._worth = Worth(world)
             self._incremental = Incremental(world, self._worth)
             due = True
-        if due and (world.lines.count or world.hit):
+        if due and (world.lines.count or world.hit or better_elsewhere(world)):
             self._full(world)
         else:
             self._refresh(world)
             self._incremental.decide(happened)
 
     def wakes_at(self, world: World) -> int | None:
-        """The next full round, as long as anybody waits."""
-        if not world.lines.count or self._last_full_s is None:
+        """The next full round, as long as anybody waits or could do better elsewhere."""
+        if self._last_full_s is None or not (world.lines.count or better_elsewhere(world)):
             return None
         every = world.rules.full_round_s
         return max(world.now_s + 1, self._last_full_s + every) if every else None
@@ -72,6 +73,19 @@ class Evenhand:
         carry_out(world, snapshot, outcome, number)
         self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
         self._refresh(world)
+
+
+def better_elsewhere(world: World) -> bool:
+    """Whether some job that may move runs slower than it could on GPUs that are free."""
+    idle, facts = world.ground.idle, world.facts
+    if len(idle) < 2 or not world.policy.allow_migration or not any(idle):
+        return False
+    for j, run in world.runs.items():
+        if facts.resumable[j] and world.now_s >= run.protected_until_s:
+            speed = facts.shapes[facts.shape[j]].speed_milli
+            if any(free >= run.gpus and speed[t] > speed[run.gpu_type] for t, free in enumerate(idle)):
+                return True
+    return False
 
 
 def carry_out(world: World, snapshot: Snapshot, outcome: Outcome, number: Mapping[str, int]) -> None:
