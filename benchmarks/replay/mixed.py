@@ -53,6 +53,7 @@ def figures(result: dict[str, Any], days: int) -> dict[str, Any]:
         "p90_jct_s": metrics["completion_s"]["p90"],
         "unfinished": result["jobs"] - metrics["jobs"]["completed"],
         "lost_share": metrics["lost_share"],
+        "slices_delivered": metrics["sharing_incentive"]["delivered"],
         "least_sharing_incentive": envy["least_sharing_incentive"],
         "window_envy": envy["worst"],
         "full_rounds": metrics["rounds"]["full_rounds"],

@@ -9,10 +9,20 @@ from typing import Any
 from mixed_worlds import LONGEST_S, MODELS_OF_A_GROUP, SLICES
 
 Row = dict[str, Any]
-COLUMNS = ("who decides", "throughput", "occupancy", "mean JCT, h", "p90 JCT, h", "lost, %", "least SI", "window envy")
+COLUMNS = (
+    "who decides",
+    "throughput",
+    "occupancy",
+    "mean JCT, h",
+    "p90 JCT, h",
+    "lost, %",
+    "slices",
+    "least SI",
+    "envy",
+)
 FIGURES: tuple[tuple[str, float, int], ...] = (
     ("throughput", 1.0, 3), ("occupancy", 1.0, 3), ("mean_jct_s", 1 / 3_600, 1), ("p90_jct_s", 1 / 3_600, 1),
-    ("lost_share", 100.0, 1), ("least_sharing_incentive", 1.0, 2), ("window_envy", 1.0, 2),
+    ("lost_share", 100.0, 1), ("slices_delivered", 1.0, 2), ("least_sharing_incentive", 1.0, 2), ("window_envy", 1.0, 2),
 )  # fmt: skip
 """Keys, factors to the unit of the column, decimals."""
 HEAD = """# Mixed GPUs: objectives beside Gavel's rotation and an equal split
@@ -32,8 +42,11 @@ restart costs 30 s, progress is saved every 300 s.
 - *throughput*: GPUs held, each at the speed its job has on it over that on its best type, per GPU there, while jobs
   come. 1 is every GPU always with a job that likes it best.
 - *JCT*: submission to completion, all jobs alike: most are short, so the mean says how soon short jobs get in.
-- *lost*: work done again, and restarts, of GPU-hours held. *least SI*: throughput of the group that has least of it,
-  over that of its slices. *window envy*: of the worst pair, as a share of its slices.
+- *lost*: work done again, and restarts, of GPU-hours held. *slices*: hour by hour, throughput of groups, counted up to
+  that of their slices by shares, over that of those slices.
+- *least SI*: throughput over that of its *entitled* slices, of the group that has least of it; entitlements pay back what
+  was used in a week, so who had little is for a while entitled to nearly everything, and gangs and contracts keep it from
+  that at once. *envy*: of the worst pair over the period (window envy), as a share of its entitled slices.
 - `envy_free`, `nash`, `max_min`: the engine under that objective. `gavel`: max-min over jobs by rounds of 360 s,
   everybody resumable rotates. `equal split`: every group its share of the GPUs and nothing more.
 

@@ -48,8 +48,8 @@ class Slice:
 
 
 SLICES = {
-    "philly": Slice("philly", 4, (15, 25, 40), 0.5, 8, {"11cb48": 1, "ee9e8c": 4, "0e4a51": 2}),
-    "venus": Slice("venus", 3, (20, 40, 60), 0.25, 8, {f"team-{i}": 1 for i in range(1, 5)}),
+    "philly": Slice("philly", 3, (15, 25, 40), 0.5, 8, {"11cb48": 1, "ee9e8c": 4, "0e4a51": 2}),
+    "venus": Slice("venus", 2, (20, 40, 60), 0.25, 8, {f"team-{i}": 1 for i in range(1, 5)}),
 }
 
 
@@ -86,7 +86,7 @@ def world(trace: Trace, part: Slice, types: tuple[str, ...], demand: float, seed
         made,
         _cluster(made, types, nodes, part.groups),
         policy,
-        WorldRules(checkpoint_interval_s=300, full_round_s=1_800, full_round_limit_s=0.1),
+        WorldRules(checkpoint_interval_s=300, full_round_s=3_600, full_round_limit_s=0.1),
     )
 
 
