@@ -202,7 +202,7 @@ _FIGURES = (
     ),
     Figure("window_envy", "window envy, worst pair", "share", -1, _of("window_envy", "worst")),
     Figure(
-        "window_envy_ours", "window envy that contracts do not force", "share", -1, _of("window_envy", "worst_ours")
+        "window_envy_ours", "window envy, unforced", "share", -1, _of("window_envy", "worst_ours")
     ),
     Figure("turnover", "GPU-hours that change hands", "share", 0, _of("turnover")),
 )
