@@ -201,9 +201,7 @@ _FIGURES = (
         "incentive_least", "sharing incentive, least group", "ratio", 1, _of("window_envy", "least_sharing_incentive")
     ),
     Figure("window_envy", "window envy, worst pair", "share", -1, _of("window_envy", "worst")),
-    Figure(
-        "window_envy_ours", "window envy, unforced", "share", -1, _of("window_envy", "worst_ours")
-    ),
+    Figure("window_envy_ours", "window envy, unforced", "share", -1, _of("window_envy", "worst_ours")),
     Figure("turnover", "GPU-hours that change hands", "share", 0, _of("turnover")),
 )
 _AFTER_WAITS = 8
