@@ -10,7 +10,7 @@ one round gave too little is owed in those that follow.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,10 +105,24 @@ class EnvyWindow:
         snapshot = take_snapshot(state, plan.policy)
         values, job_class = group_values(snapshot, entitle(snapshot))
         held, target, reached = _own_figures(snapshot, plan, values.leaves)
+        forced = forced_envy(values, target, pinned_split(snapshot, values, job_class))
+        self.count(snapshot.tree.ids, values, held, reached, forced, weight)
+
+    def count(
+        self, ids: Sequence[str], values: GroupValues, held: FloatArray, reached: FloatArray, forced: FloatArray,
+        weight: float = 1.0,
+    ) -> None:  # fmt: skip
+        """Count a round by its figures; L leaves that are owed something, T types.
+
+        Parameters
+        ----------
+        ids : of the groups that `values.leaves` points to.
+        held : GPUs, float [L, T]; reached : throughput, float [L].
+        forced : envy that pins force on any plan, throughput, float [L, L].
+        """
         gained = value_of_others(values, held) - reached[:, None]
-        forced = _forced(values, target, pinned_split(snapshot, values, job_class))
         self._rounds += 1
-        at = self._places([snapshot.tree.ids[int(leaf)] for leaf in values.leaves])
+        at = self._places([ids[int(leaf)] for leaf in values.leaves])
         square = np.ix_(np.arange(4), at, at)
         floors = np.broadcast_to(values.floor[:, None], gained.shape)
         self._pair[square] += np.stack([weight * gained, weight * forced, weight * floors, np.ones(gained.shape)])
@@ -168,7 +182,7 @@ def _own_figures(snapshot: Snapshot, plan: Plan, leaves: IntArray) -> tuple[Floa
     return table[:, :count], table[:, count : 2 * count], table[:, -1]
 
 
-def _forced(values: GroupValues, target: FloatArray, pinned: FloatArray) -> FloatArray:
+def forced_envy(values: GroupValues, target: FloatArray, pinned: FloatArray) -> FloatArray:
     """Envy that pinned GPUs, float [K, T], force on any division of this round: throughput, float [L, L]."""
     if not pinned.any():
         return np.zeros((len(values.leaves), len(values.leaves)))

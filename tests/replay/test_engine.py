@@ -219,3 +219,16 @@ def test_jobs_that_could_not_start_anyway_change_no_decision() -> None:
     assert len(seen) == 1
     assert seen[0][0] < 40
     assert seen[0][1] == 101
+
+
+@pytest.mark.parametrize(("resumable", "moved"), [(True, 1), (False, 0)])
+def test_who_is_left_on_slow_gpus_is_moved_to_free_fast_ones_though_nobody_waits(resumable: bool, moved: int) -> None:
+    speeds = {"k80": 1.0, "v100": 8.0}
+    what = trace(
+        job("first", "A", 8, 0, HOUR, speedup=speeds), job("second", "A", 8, 60, HOUR, speedup=speeds, resumable=resumable),
+    )  # fmt: skip
+    result = run(what, cluster(types={"k80": 1, "v100": 1}), Scheduler.EVENHAND, checkpoint_interval_s=60)
+    assert starts(result) == {"first": 0, "second": 60}
+    assert of(result, "migrations", "second") == moved
+    # in the hour an eighth is done on the slow ones; 300 s go by for a restart, and rounds come every quarter of an hour
+    assert ends(result)["second"] <= 2 * HOUR + 900 + 300 if resumable else ends(result)["second"] == 60 + 8 * HOUR

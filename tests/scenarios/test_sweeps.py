@@ -1,6 +1,11 @@
 """Sweeps: the same results by any pool and any number of workers, killed and resumed or not."""
 
 import json
+import os
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,14 +52,46 @@ class Counting(Here):
             super().run(base, [(key, run)], done, going)
 
 
-def test_here_and_in_processes_make_the_same_bytes() -> None:
-    one, two = Memory(), Memory()
-    first = sweep(base(), runs(), Here(), one)
-    second = sweep(base(), runs(), Processes(2), two)
-    assert first == second
-    assert [result["seed"] for result in first] == [0, 1] * 4
+def test_one_worker_or_eight_make_the_same_bytes() -> None:
+    """The engine itself among them: what it decides depends on no process it runs in, and on nothing it did before."""
+    engine = [Run(one, Scheduler.EVENHAND, seed) for one in (BASE, MORE) for seed in range(2)]
+    one, eight, asked = Memory(), Memory(), [*runs(), *engine]
+    first = sweep(base(), asked, Here(), one)
+    second = sweep(base(), asked[::-1], Processes(8), eight)
+    assert first == second[::-1]
+    assert [result["seed"] for result in first] == [0, 1] * 6
     for result in first:
-        assert one.get(result["key"]) == two.get(result["key"])
+        assert one.get(result["key"]) == eight.get(result["key"])
+
+
+SWEEP = """
+import sys
+from pathlib import Path
+from scenarios.test_sweeps import base, runs
+from evenhand_api.whatif.pools import Processes
+from evenhand_api.whatif.store import Folder
+from evenhand_api.whatif.sweep import sweep
+if __name__ == "__main__":
+    sweep(base(), runs(seeds=6), Processes(2), Folder(Path(sys.argv[1])))
+"""
+
+
+def test_a_sweep_killed_without_warning_goes_on_and_ends_the_same(tmp_path: Path) -> None:
+    script, out = tmp_path / "killed.py", tmp_path / "runs"
+    script.write_text(SWEEP)
+    roots = os.pathsep.join(str(Path(__file__).parents[2] / name) for name in ("allocator", "models", "api", "tests"))
+    process = subprocess.Popen([sys.executable, str(script), str(out)], env={**os.environ, "PYTHONPATH": roots})
+    while not list(out.glob("*.json")):
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    finished = len(list(out.glob("*.json")))
+    resumed, want = Counting(), Memory()
+    assert sweep(base(), runs(seeds=6), resumed, Folder(out)) == sweep(base(), runs(seeds=6), Here(), want)
+    assert len(resumed.asked) == 24 - finished  # what a process was at when its parent died is done again
+    for file in out.glob("*.json"):
+        assert file.read_bytes() == want.get(file.stem)
 
 
 def test_a_killed_sweep_goes_on_where_it_was_and_ends_the_same(tmp_path: Path) -> None:
@@ -195,10 +232,23 @@ class StandInRay:
 def test_the_ray_adapter_puts_the_base_once_and_makes_the_same_results(monkeypatch: pytest.MonkeyPatch) -> None:
     ray = StandInRay()
     monkeypatch.setattr("evenhand_api.whatif.pools.import_module", lambda _: ray)
-    assert sweep(base(), runs(), Ray("10.0.0.1:6379"), Memory()) == sweep(base(), runs(), Here(), Memory())
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        address = f"127.0.0.1:{somebody.getsockname()[1]}"
+        assert sweep(base(), runs(), Ray(address), Memory()) == sweep(base(), runs(), Here(), Memory())
     assert ray.puts == 1
-    assert ray.options["address"] == "10.0.0.1:6379"
+    assert ray.options["address"] == address
     assert ray.down
+
+
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_ray_cluster_that_is_not_there_is_said_at_once(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    ray = StandInRay()
+    monkeypatch.setattr("evenhand_api.whatif.pools.import_module", lambda _: ray)
+    with socket.create_server(("127.0.0.1", 0)) as somebody:
+        port = somebody.getsockname()[1]
+    with pytest.raises(Failure, match=f"127.0.0.1:{port} cannot be reached"):
+        sweep(base(), runs(), Ray(f"{scheme}127.0.0.1:{port}"), Memory())
+    assert ray.puts == 0
 
 
 def test_a_grid_is_every_combination_with_names_that_tell_them_apart(tmp_path: Path) -> None:

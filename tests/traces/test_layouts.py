@@ -182,3 +182,13 @@ def test_what_is_no_trace_is_refused_in_a_line(text: str, read) -> None:
     with pytest.raises(InvalidInput) as refused:
         read(text)
     assert "some.txt#" in str(refused.value)
+
+
+def test_an_empty_file_beside_a_trace_is_what_a_shell_opened_for_a_command_and_describes_nothing(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("job_id,group,submit_s,duration_s,gpus\na,A,0,60,1\n")
+    plain = read_trace(str(path)).trace
+    (tmp_path / "t.json").write_text("")
+    assert read_trace(str(path)).trace == plain

@@ -2,15 +2,17 @@
 
 from evenhand.replay import Scheduler, measure, replay
 result = replay(trace, cluster, Policy(), Scheduler.FIRST_FIT)
-print(measure(result).delivered)
+print(measure(result).to_json())
 """
 
+from evenhand.replay.envy_watch import EnvyWatch
 from evenhand.replay.metrics import ReplayMetrics, measure
 from evenhand.replay.result import JobTable, ReplayResult, StayTable
 from evenhand.replay.rules import JobEnd, NonResumable, Scheduler, StayEnd, WorldRules
 from evenhand.replay.run import Progress, replay
 
 __all__ = [
+    "EnvyWatch",
     "JobEnd",
     "JobTable",
     "NonResumable",

@@ -23,7 +23,7 @@ class Moment(IntEnum):
 
 COUNTED = (
     "first_start_s", "end_s", "waited_s", "end", "starts", "preemptions", "migrations", "node_losses", "lost_gpu_s",
-    "priced_gpu_s", "restart_gpu_s",
+    "priced_gpu_s", "restart_gpu_s", "done_s",
 )  # fmt: skip
 """What is kept of every job, by the names of `JobTable`."""
 
@@ -43,6 +43,7 @@ class Record:
     lost_gpu_s: list[int]
     priced_gpu_s: list[int]
     restart_gpu_s: list[int]
+    done_s: list[int]
 
     @classmethod
     def blank(cls, jobs: int) -> Record:
@@ -59,6 +60,7 @@ class Clockwork:
         self, world: World, truth: Truth, *, tell_unprotected: bool, tell_saved: bool, saves_at_stop: bool
     ) -> None:
         self._world, self._truth = world, truth
+        self._whole_s = list(truth.left_s)
         self._tell, self._saves_at_stop = tell_unprotected, saves_at_stop
         self._tell_saved = tell_saved and world.rules.checkpoints_reported
         self.queue: list[tuple[int, int, int, int]] = []
@@ -119,10 +121,12 @@ class Clockwork:
         r.restart_gpu_s[job] += run.gpus * (now - run.start_s - ran)
         if why is StayEnd.COMPLETED:
             r.end[job], r.end_s[job] = int(JobEnd.COMPLETED), now
+            self._truth.left_s[job] = 0.0
             self._world.wants(job, -1)
             return
         if why is StayEnd.REPLAY_ENDED:
             r.end[job] = int(JobEnd.RUNNING)
+            self._truth.left_s[job] -= ran * self._truth.speed[job][run.gpu_type]
             return
         self._interrupted(run, why, ran)
 
@@ -153,3 +157,6 @@ class Clockwork:
             self._world.stop(job, StayEnd.REPLAY_ENDED)
         for job, since in sorted(self._waiting_since.items()):
             self.record.waited_s[job] += now - since
+        self.record.done_s = [
+            round(whole - left) for whole, left in zip(self._whole_s, self._truth.left_s, strict=True)
+        ]

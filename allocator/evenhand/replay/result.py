@@ -38,6 +38,7 @@ class JobTable:
     lost_gpu_s : GPU-seconds of work that were done and not kept, int [J].
     priced_gpu_s : of it, as rule O5 counts: at most one contract a stop, int [J].
     restart_gpu_s : GPU-seconds spent on starting again, int [J].
+    done_s : of `work_s` done and kept; of who still runs, all so far, int [J].
     """
 
     ids: tuple[str, ...]
@@ -60,6 +61,7 @@ class JobTable:
     lost_gpu_s: IntArray
     priced_gpu_s: IntArray
     restart_gpu_s: IntArray
+    done_s: IntArray
 
 
 @dataclass(frozen=True, eq=False)

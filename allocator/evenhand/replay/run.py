@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from evenhand.replay.clockwork import COUNTED, Clockwork, Moment
+from evenhand.replay.envy_watch import EnvyWatch
 from evenhand.replay.facts import declared, truth
 from evenhand.replay.grounds import Grounds, regroup
 from evenhand.replay.result import Capacity, IntArray, JobTable, ReplayResult, RoundCounts, StayTable
@@ -33,6 +34,7 @@ def replay(
     seed: int | None = None,
     until_s: int | None = None,
     progress: Progress | None = None,
+    watch: EnvyWatch | None = None,
 ) -> ReplayResult:
     """Replay a trace against a cluster: what would every job and group have got?
 
@@ -46,6 +48,7 @@ def replay(
     seed : of the engine's choices; takes the place of the policy's.
     until_s : seconds after the trace's beginning at which to stop; its end if left out.
     progress : called once a simulated hour or so.
+    watch : looks at the world at its times, before what happens at that second; it changes nothing.
 
     Returns
     -------
@@ -63,14 +66,15 @@ def replay(
     decider = decider_of(scheduler) if isinstance(scheduler, Scheduler) else scheduler
     name = scheduler.value if isinstance(scheduler, Scheduler) else type(decider).__name__
     end_s = trace.end_s if until_s is None else min(until_s, trace.end_s)
-    return _Replay(trace, cluster, policy, rules or WorldRules(), decider, end_s, progress).run(name)
+    return _Replay(trace, cluster, policy, rules or WorldRules(), decider, end_s, progress, watch).run(name)
 
 
 class _Replay:
     def __init__(
         self, trace: Trace, cluster: ClusterState, policy: Policy, rules: WorldRules, decider: Decider, end_s: int,
-        progress: Progress | None,
+        progress: Progress | None, watch: EnvyWatch | None,
     ) -> None:  # fmt: skip
+        self._watch = watch
         self._trace, self._policy, self._rules, self._decider = trace, policy, rules, decider
         self._end_s, self._progress = end_s, progress
         self._types = tuple(sorted(cluster.gpu_types, key=lambda t: t.name))
@@ -104,6 +108,7 @@ class _Replay:
         world, said = self._world, 0
         wake: int | None = None
         while (now := self._next(wake)) is not None and now < self._end_s:
+            self._look(now)
             world.now_s = now
             happened = self._take(now)
             if not self._decider.keeps_hit:
@@ -115,11 +120,18 @@ class _Replay:
             if self._progress is not None and now >= said + PROGRESS_S:
                 said = now
                 self._progress(now, self._end_s)
+        self._look(self._end_s)
         world.now_s = self._end_s
         self._clockwork.finish()
         if self._progress is not None:
             self._progress(self._end_s, self._end_s)
         return self._result(name)
+
+    def _look(self, until_s: int) -> None:
+        """Let the watch see the world as it stands up to a moment."""
+        while self._watch is not None and self._watch.due_s <= until_s:
+            self._world.now_s = self._watch.due_s
+            self._watch.look(self._world)
 
     def _next(self, wake: int | None) -> int | None:
         """The next moment at which something happens."""

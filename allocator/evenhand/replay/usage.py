@@ -72,17 +72,23 @@ class UsageWindow:
             self._past.append((now_s, group, float(milli)))
 
     def gpu_hours(self, now_s: int) -> FloatArray:
-        """Use of each group's own jobs in the window that ends now, charged GPU-hours [G]."""
+        """Use of each group's own jobs in the window that ends now, charged GPU-hours [G]; looking changes nothing."""
+        if self._decay is not None:
+            return np.maximum(self._decayed(now_s), 0.0) / _PER_GPU_HOUR
         self._advance(now_s)
         return np.maximum(self._sum, 0.0) / _PER_GPU_HOUR
+
+    def _decayed(self, now_s: int) -> FloatArray:
+        assert self._decay is not None
+        gain = -expm1(-self._decay * (now_s - self._at))
+        return np.asarray(self._sum * (1.0 - gain) + self._rate * (gain / self._decay))
 
     def _advance(self, now_s: int) -> None:
         passed = now_s - self._at
         if not passed:
             return
         if self._decay is not None:
-            gain = -expm1(-self._decay * passed)
-            self._sum = self._sum * (1.0 - gain) + self._rate * (gain / self._decay)
+            self._sum = self._decayed(now_s)
         else:
             self._sum += self._rate * passed
             tail, head = self._at - self._window, now_s - self._window

@@ -15,7 +15,6 @@ from evenhand_api.commands.terminal import (
     EXIT_CODES,
     Failure,
     JsonOption,
-    PolicyOption,
     read_input,
     reported,
     say,
@@ -57,11 +56,15 @@ WorkersOption = Annotated[
     int | None, typer.Option(min=1, help="Processes that replay; left out: one a processor.", show_default=False)
 ]
 RayOption = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Replay on a Ray cluster instead (extra: evenhand[ray]).")
+    str | None, typer.Option(metavar="ADDRESS", help="Replay on a Ray cluster instead (needs the extra named ray).")
 ]
 BaseOption = Annotated[
     list[str] | None,
     typer.Option("--base", metavar="FILE", help="A scenario laid under all runs; may be repeated.", show_default=False),
+]
+RulesOption = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="FILE", help="A policy as JSON; left out: defaults.", show_default=False),
 ]
 SeedsOption = Annotated[int, typer.Option(min=1, max=1_000, help="So many seeds, 0 and up; more give confidence.")]
 
@@ -81,7 +84,7 @@ def replay_command(
         typer.Option(metavar="NAME", help="Who decides: evenhand, first_fit, backfill ...; may be repeated."),
     ] = None,
     base: BaseOption = None,
-    policy: PolicyOption = None,
+    policy: RulesOption = None,
     seeds: SeedsOption = 1,
     days: DaysOption = None,
     out: OutOption = None,
@@ -123,7 +126,7 @@ def sweep_command(
         ),
     ],
     base: BaseOption = None,
-    policy: PolicyOption = None,
+    policy: RulesOption = None,
     days: DaysOption = None,
     html: HtmlOption = None,
     as_json: JsonOption = False,

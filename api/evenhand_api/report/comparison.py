@@ -182,9 +182,11 @@ _FIGURES = (
     Figure("groups_served", "groups with 97 % or more", "share", 1, _groups_served),
     Figure("delivered_in_hour", "delivered in the hour", "share", 1, _of("delivery", -1, "in_hour")),
     Figure("occupancy", "occupancy", "share", 1, _of("occupancy")),
+    Figure("throughput", "throughput", "share", 1, _of("throughput")),
     Figure("unallocated", "unallocated use", "share", 0, _of("unallocated_share")),
     Figure("lost", "GPU-hours lost", "share", -1, _of("lost_share")),
     Figure("wait_large_p90", "first wait, 128 GPUs and more, p90", "s", -1, _of("large_first_wait_s", "p90")),
+    Figure("jct_mean", "JCT, mean", "s", -1, _of("completion_s", "mean")),
     Figure("jct_p50", "JCT, p50", "s", -1, _of("completion_s", "p50")),
     Figure("jct_p90", "JCT, p90", "s", -1, _of("completion_s", "p90")),
     Figure("slowdown_p50", "slowdown, p50", "ratio", -1, _of("slowdown", "p50")),
@@ -195,8 +197,12 @@ _FIGURES = (
     Figure("preemptions", "preemptions", "count", -1, _of("preemptions")),
     Figure("migrations", "migrations", "count", 0, _of("migrations")),
     Figure("incentive", "sharing incentive, hours kept", "share", 1, _of("sharing_incentive", "kept_hours")),
-    Figure("turnover", "GPU-hours that change hands", "share", 0, _of("turnover")),
+    Figure(
+        "incentive_least", "sharing incentive, least group", "ratio", 1, _of("window_envy", "least_sharing_incentive")
+    ),
     Figure("window_envy", "window envy, worst pair", "share", -1, _of("window_envy", "worst")),
+    Figure("window_envy_ours", "window envy, unforced", "share", -1, _of("window_envy", "worst_ours")),
+    Figure("turnover", "GPU-hours that change hands", "share", 0, _of("turnover")),
 )
-_AFTER_WAITS = 7
+_AFTER_WAITS = 8
 """Waits by kind come after so many figures."""

@@ -120,6 +120,11 @@ def _cell(figure: Figure, cell: Cell) -> str:
 def _over_time(comparison: Comparison) -> Iterator[str]:
     yield "<h2>Over time</h2>"
     yield f"<figure>{plots.occupancy(comparison)}</figure>"
+    note = (
+        "A group's slice is its product of shares of every type of GPU; what its jobs of the hour would do there is what "
+        "sharing must not fall short of. Throughput above the slice is not counted."
+    )
+    yield f'<p class="note">{note}</p><figure>{plots.incentive(comparison)}</figure>'
 
 
 def _by_group_and_kind(comparison: Comparison) -> Iterator[str]:

@@ -6,6 +6,7 @@ Drawn without a display, without fonts of its own and without a date: equal runs
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Sequence
 from html import escape
@@ -103,6 +104,23 @@ def occupancy(comparison: Comparison) -> str:
         _legend(figure, comparison)
 
     return svg(draw, "occupancy", (WIDE, 4.6), "GPUs held and GPUs waiting over time, by run")
+
+
+def incentive(comparison: Comparison) -> str:
+    """How much of what their slices would do groups got done, over time, one line a run."""
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for j, result in enumerate(_firsts(comparison)):
+            series = result["series"]
+            kept = [math.nan if x is None else 100 * x for x in series["incentive"]]
+            axes.plot([(i + 0.5) * series["step_h"] / 24 for i in range(len(kept))], kept, color=COLOURS[j])
+        axes.set_ylim(0, 103)
+        axes.set_title("Throughput of groups, counted up to that of their slices, of that of their slices, %")
+        axes.set_xlabel("days")
+        _legend(figure, comparison)
+
+    return svg(draw, "incentive", (WIDE, 2.9), "Sharing incentive over time, by run")
 
 
 def delivered(comparison: Comparison) -> str:

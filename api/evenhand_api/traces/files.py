@@ -43,8 +43,11 @@ def _described(path: str, raw: RawTrace) -> RawTrace:
     beside = Path(path).parent / f"{_plain_name(path)}.json"
     if path == "-" or raw.begins is None or beside == Path(path) or not beside.is_file():
         return raw
+    text = read_input(str(beside))
+    if not text.strip():
+        return raw  # a shell opens the file that a command is to write before it runs
     try:
-        said = json.loads(read_input(str(beside)))
+        said = json.loads(text)
     except ValueError as reason:
         raise InvalidInput([FieldError("", f"{beside}, which should describe it, is no JSON: {reason}.")]) from None
     period = said.get("period") if isinstance(said, dict) else None

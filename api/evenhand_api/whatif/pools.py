@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -22,6 +23,8 @@ Done: TypeAlias = Callable[[str, bytes], None]
 """Called with a key and its result, as runs finish."""
 Going: TypeAlias = Callable[[str, float], None]
 """Called with a key and the share of it that is done."""
+KNOCK_S = 10.0
+"""How long a Ray cluster may take to answer at all."""
 
 
 class Pool(Protocol):
@@ -137,6 +140,7 @@ class Ray:
             ray = import_module("ray")
         except ImportError:
             raise Failure("--ray needs the extra: pip install 'evenhand[ray]'.") from None
+        _knock(self._address)
         try:
             ray.init(address=self._address, log_to_driver=False, ignore_reinit_error=True)
         except (ConnectionError, ValueError, RuntimeError) as reason:
@@ -152,3 +156,15 @@ class Ray:
             raise Failure(f"a run was lost on the Ray cluster: {reason}. Finished runs are kept.") from None
         finally:
             ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Say at once that nobody answers at host:port; Ray itself would try for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_S):
+            pass
+    except (OSError, OverflowError) as reason:
+        raise Failure(f"the Ray cluster at {address} cannot be reached: {reason}.") from None

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any
 
-from evenhand.replay import Scheduler, measure, replay
+from evenhand.replay import EnvyWatch, Scheduler, measure, replay
 from evenhand.scenarios import ReplayCase, laid_over
 from evenhand.version import VERSION
 from evenhand_api.traces.neutral import write_neutral
@@ -19,7 +19,7 @@ from evenhand_models.traces import Trace
 
 Fraction = Callable[[float], None]
 """Called with the share of a run that is done, 0 to 1."""
-FORM = 1
+FORM = 2
 """Form of the results; part of their names, so that old ones are not taken for new ones."""
 
 
@@ -106,6 +106,8 @@ def execute(base: Base, run: Run, key: str, fraction: Fraction | None = None) ->
     """Replay one run and write its result as JSON; equal input, equal bytes."""
     case = laid_over(base.case, run.scenario, run.seed)
     said = fraction or (lambda _: None)
+    end_s = case.trace.end_s if base.until_s is None else min(base.until_s, case.trace.end_s)
+    watch = EnvyWatch.over(end_s)
     result = replay(
         case.trace,
         case.cluster,
@@ -115,6 +117,7 @@ def execute(base: Base, run: Run, key: str, fraction: Fraction | None = None) ->
         seed=run.seed,
         until_s=base.until_s,
         progress=lambda now_s, end_s: said(now_s / end_s if end_s else 1.0),
+        watch=watch,
     )
     gpus: dict[str, int] = {}
     for node in case.cluster.nodes:
@@ -134,7 +137,7 @@ def execute(base: Base, run: Run, key: str, fraction: Fraction | None = None) ->
         "gpus": dict(sorted(gpus.items())),
         "policy": result.policy.model_dump(mode="json"),
         "rules": asdict(result.rules),
-        "metrics": asdict(measure(result)),
+        "metrics": asdict(measure(result, window_envy=watch.result())),
         "series": series_of(result),
     }
     return json.dumps(document, sort_keys=True, ensure_ascii=False).encode() + b"\n"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evenhand.replay.metrics.delivery import capacity_by_hour, hourly
+from evenhand.replay.metrics.incentive import sharing_incentive
 from evenhand.replay.metrics.integrals import by_hour
 from evenhand.replay.result import ReplayResult
 from evenhand.replay.rules import JobEnd
@@ -26,9 +27,11 @@ def series_of(result: ReplayResult) -> dict[str, Any]:
     Returns
     -------
     dict
-        `step_h`: hours a point stands for; `capacity`, `held`, `unallocated`, `waiting` (GPUs that wait for their
-        first start): mean GPUs; `groups`: by id `owed` and `received`, mean charged GPUs, groups at the top of the
-        tree, or one level further down where the top holds one group.
+        `step_h`: hours a point stands for; `capacity`, `held`, `unallocated`, `waiting` (GPUs that wait for
+        their first start): mean GPUs; `working`: GPUs at true speed (work an hour); `incentive`: throughput of
+        groups, at most that of their slices, over that of their slices, None where nobody had one; `groups`: by
+        id `owed` and `received`, mean charged GPUs, groups at the top of the tree, or one level further down
+        where the top holds one group.
     """
     end = result.end_s
     hours = max(1, -(-end // 3_600))
@@ -49,6 +52,8 @@ def series_of(result: ReplayResult) -> dict[str, Any]:
         "held": _means(held, step),
         "unallocated": _means(loose, step),
         "waiting": _means(waiting, step),
+        "working": _means(_working(result), step),
+        "incentive": _ratios(sharing_incentive(result, account).by_hour, step),
         "groups": {
             result.tree.ids[c]: {
                 "owed": _means(account.owed[c], step),
@@ -57,6 +62,20 @@ def series_of(result: ReplayResult) -> dict[str, Any]:
             for c in shown
         },
     }
+
+
+def _working(result: ReplayResult) -> FloatArray:
+    """GPUs held by hour, each at its true speed, float [H]."""
+    stays = result.stays
+    none = np.zeros(len(stays.job), dtype=np.int64)
+    work = stays.gpus * result.jobs.speed_milli[stays.job, stays.gpu_type] if stays.job.size else stays.gpus
+    return np.asarray(by_hour(stays.start_s, stays.end_s, work, none, 1, result.end_s)[0] / 3_600_000)
+
+
+def _ratios(by_hour: tuple[float | None, ...], step: int) -> list[float | None]:
+    """Means of what is known in each step, None where nothing is."""
+    steps = [[x for x in by_hour[i : i + step] if x is not None] for i in range(0, len(by_hour), step)]
+    return [round(sum(known) / len(known), 4) if known else None for known in steps]
 
 
 def _shown(result: ReplayResult, owed: FloatArray) -> list[int]:

@@ -28,11 +28,25 @@ _GPU_HOUR_S = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class WindowEnvy:
-    """Envy over many rounds (DESIGN 7), in shares of what groups were owed; measured elsewhere, reported here."""
+    """Envy over many rounds, in shares of the envious group's slices; `replay.EnvyWatch` measures it.
+
+    Attributes
+    ----------
+    worst : of the pair that envies most, `envious` and `envied`; 0 if none does.
+    forced_by_pins : the part of it that contracts force on any plan.
+    worst_ours : most of any pair that contracts do not force.
+    pairs : how many envy; looks : how often the world was looked at.
+    least_sharing_incentive : throughput over that of its slices, of the group that has least of it.
+    """
 
     worst: float
     forced_by_pins: float
+    worst_ours: float
     pairs: int
+    envious: str | None
+    envied: str | None
+    looks: int
+    least_sharing_incentive: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +62,8 @@ class ReplayMetrics:
     lost_allocated_share : the same of budgeted use alone (unallocated use may be stopped at once).
     priced_share : of all held, counted as rule O5 prices a stop: at most one contract, restarts included.
     turnover : how much shares swing: GPU-hours that change hands from hour to hour, over GPU-hours held.
+    work_gpu_hours : done and kept, at true speed: GPUs times `done_s` (GPU-hours at a true speedup of 1).
+    throughput : of it, a GPU there and hour; 1 where every GPU works all the time as a job's best type does.
     large_first_wait_s : first waits of gangs of 128 GPUs and more.
     decisions_per_s : answers the scheduler gave, over the seconds it took; None: nobody looked at a clock.
     """
@@ -78,6 +94,8 @@ class ReplayMetrics:
     slowdown: Distribution
     sharing_incentive: SharingIncentive
     turnover: float
+    work_gpu_hours: float
+    throughput: float
     window_envy: WindowEnvy | None
     rounds: RoundCounts
     seconds: float | None
@@ -104,7 +122,7 @@ def measure(
     Parameters
     ----------
     seconds : what the replay took, for decisions a second; the library itself looks at no clock.
-    window_envy : envy over the window, if somebody has measured it.
+    window_envy : envy over the window, if the replay had an `EnvyWatch`.
     """
     jobs, stays, end = result.jobs, result.stays, result.end_s
     hours = hourly(result)
@@ -114,6 +132,7 @@ def measure(
     loose = float(gpu_s[~stays.charged].sum()) / _GPU_HOUR_S
     lost = float(jobs.lost_gpu_s.sum()) / _GPU_HOUR_S
     restarts = float(jobs.restart_gpu_s.sum()) / _GPU_HOUR_S
+    work = float((jobs.size * jobs.done_s).sum()) / _GPU_HOUR_S
     by_kind, by_size = wait_classes(jobs, end)
     large = (jobs.size >= LARGE_GANG_GPUS) & (jobs.end != JobEnd.INFEASIBLE)
     return ReplayMetrics(
@@ -143,6 +162,8 @@ def measure(
         slowdown=distribution(slowdowns(jobs)),
         sharing_incentive=sharing_incentive(result, hours),
         turnover=turnover(result, hours),
+        work_gpu_hours=work,
+        throughput=work / there if there else 0.0,
         window_envy=window_envy,
         rounds=result.rounds,
         seconds=seconds,

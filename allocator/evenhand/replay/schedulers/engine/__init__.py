@@ -18,9 +18,9 @@ from evenhand.snapshot import Snapshot
 class Evenhand:
     """Decides as `allocate` does.
 
-    A full round is solved when nodes or groups change, and at the latest `full_round_s` after the last one, when most
-    has just been saved; between them events are answered by the incremental path under entitlements that are never
-    older than a minute.
+    A full round is solved when nodes or groups change, and, while anybody waits or could do better on free GPUs, at the
+    latest `full_round_s` after the last one, when most has just been saved; between them events are answered by the
+    incremental path under entitlements that are never older than a minute.
     """
 
     keeps_hit = True
@@ -41,15 +41,17 @@ class Evenhand:
             self._worth = Worth(world)
             self._incremental = Incremental(world, self._worth)
             due = True
-        if due and (world.lines.count or world.hit):
+        if due and (world.lines.count or world.hit or better_elsewhere(world)):
             self._full(world)
         else:
             self._refresh(world)
             self._incremental.decide(happened)
 
     def wakes_at(self, world: World) -> int | None:
-        """The next full round, as long as anybody waits."""
-        if not world.lines.count or self._full_at_s is None or not world.rules.full_round_s:
+        """The next full round, as long as anybody waits or could do better elsewhere."""
+        if self._full_at_s is None or not world.rules.full_round_s:
+            return None
+        if not (world.lines.count or better_elsewhere(world)):
             return None
         return max(world.now_s + 1, self._full_at_s)
 
@@ -88,6 +90,19 @@ class Evenhand:
             if saves <= now + every and self._worth.served(world.facts.group[job]) > 1.0:
                 best, at_s = run.gpus, saves
         return at_s
+
+
+def better_elsewhere(world: World) -> bool:
+    """Whether some job that may move runs slower than it could on GPUs that are free."""
+    idle, facts = world.ground.idle, world.facts
+    if len(idle) < 2 or not world.policy.allow_migration or not any(idle):
+        return False
+    for j, run in world.runs.items():
+        if facts.resumable[j] and world.now_s >= run.protected_until_s:
+            speed = facts.shapes[facts.shape[j]].speed_milli
+            if any(free >= run.gpus and speed[t] > speed[run.gpu_type] for t, free in enumerate(idle)):
+                return True
+    return False
 
 
 def carry_out(world: World, snapshot: Snapshot, outcome: Outcome, number: Mapping[str, int]) -> None:
