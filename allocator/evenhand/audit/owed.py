@@ -40,16 +40,16 @@ def owed_gangs(
     everybody = frozenset(reading.members)
     hungry = frozenset(group for group in everybody if wanted[group] > leaf[group] + TOLERANCE)
     firsts = {rivals: _first_leaves(reading, usage, rivals) for rivals in {hungry, everybody}}
-    owed = []
+    owed: list[str] = []
     for at, jobs in waiting.items():
         whole = sum(reading.capacity[kind] * reading.charge[kind] for kind in reading.capacity) / MILLI
         content = fsum(leaf[g] for g in everybody - hungry if at is None or at in reading.tree.path(g))
         beside = (whole if at is None else entitled[at]) - content
         fitting = [job for job in jobs if job.demand / MILLI <= beside + TOLERANCE]
         for rivals, gangs in ((hungry, fitting), (everybody, jobs)):
-            job = _asked(reading, usage, firsts[rivals], rivals, at, gangs)
-            if job is not None:
-                owed.append(job)
+            asked = _asked(reading, usage, firsts[rivals], rivals, at, gangs)
+            if asked is not None:
+                owed.append(asked)
                 break
     return tuple(sorted({*owed, *_robbed(reading)}))
 
