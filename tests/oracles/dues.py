@@ -29,7 +29,7 @@ class Due:
     floor: float
     """Guarantee p, after scaling once entitlements are known."""
     entitled: float = 0.0
-    claim: float = 100.0
+    claim: float = 1.0
     """What a GPU short weighs, height aside (O2)."""
 
     def rank(self) -> tuple[float, str]:
