@@ -29,6 +29,11 @@ def claims(snapshot: Snapshot, entitlement: Entitlement) -> Claims:
     )  # fmt: skip
 
 
+def gang_weight(snapshot: Snapshot, weighed: Claims, job: int) -> float:
+    """What a GPU of an owed gang weighs (O3): its leaf's claim; the most there is where it lost a node in its contract."""
+    return WEIGHT_CLAIM if snapshot.hit[job] else weighed.leaf[int(snapshot.group[job])]
+
+
 def weigh_claims(
     tree: Tree, urgency: float, usage: Sequence[float], own_usage: Sequence[float], active: Callable[[int], bool],
     own: Sequence[bool],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.claims import claims
+from evenhand.claims import claims, gang_weight
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
@@ -19,7 +19,6 @@ from evenhand.program.prices import (
     AGE_STEP,
     PRESENCE,
     PRIORITY,
-    WEIGHT_CLAIM,
     WEIGHT_ENVY,
     Prices,
     Worth,
@@ -133,7 +132,7 @@ def shortfalls(
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
-            leaves += WEIGHT_CLAIM * int(s.size[j])
+            leaves += gang_weight(s, weight, j) * int(s.size[j])
     return guarantees, inner, leaves
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 
 import numpy as np
@@ -15,7 +16,6 @@ SLACK_GPUS = 1e-6
 
 def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
     """Jobs that are owed whole this round: at most one for each ancestor, ascending; depends on nothing that runs."""
-    tree = snapshot.tree
     jobs = np.flatnonzero(snapshot.budgeted)
     leaves = sorted({int(g) for g in snapshot.group[jobs]})
     large: dict[int, list[int]] = defaultdict(list)
@@ -23,25 +23,58 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
         owner = _owner(snapshot, entitlement, j)
         if owner is not None:
             large[owner].append(j)
-    busy = {c for g in leaves for c in tree.path[g]}
+    short = [g for g in leaves if _wants_more(snapshot, entitlement, g)]
     found = set()
     for c, gangs in large.items():
-        first = _first_leaf(snapshot, entitlement, c, busy, frozenset(leaves))
-        mine = [j for j in gangs if snapshot.group[j] == first]
-        if mine:
-            gang = min(mine, key=snapshot.seniority)
-            if _still_first(snapshot, entitlement, c, gang, busy, frozenset(leaves)):
+        beside = _room_beside(snapshot, entitlement, c, [g for g in leaves if g not in short])
+        small = [j for j in gangs if int(snapshot.demand_milli[j]) / 1000 <= beside + SLACK_GPUS]
+        for rivals, asked in ((short, small), (leaves, gangs)):
+            gang = _asked(snapshot, entitlement, c, asked, frozenset(rivals))
+            if gang is not None:
                 found.add(gang)
+                break
     return tuple(sorted({*found, *_robbed(snapshot)}))
+
+
+def _wants_more(snapshot: Snapshot, entitlement: Entitlement, group: int) -> bool:
+    """Whether a group's own jobs could hold more than they are owed."""
+    if snapshot.tree.children[group]:
+        wanted = float(entitlement.own_demand[group])
+    else:
+        wanted = min(float(entitlement.demand[group]), float(entitlement.limit[group]))
+    return wanted > float(entitlement.leaf_entitled[group]) + SLACK_GPUS
+
+
+def _room_beside(snapshot: Snapshot, entitlement: Entitlement, ancestor: int, content: list[int]) -> float:
+    """What an ancestor is owed less what leaves below it are owed that are owed all they could hold, charged GPUs."""
+    tree = snapshot.tree
+    owed = entitlement.available if ancestor == ROOT else float(entitlement.entitled[ancestor])
+    below = [g for g in content if ancestor == ROOT or ancestor in tree.path[g]]
+    return owed - math.fsum(float(entitlement.leaf_entitled[g]) for g in below)
+
+
+def _asked(
+    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, gangs: list[int], rivals: frozenset[int]
+) -> int | None:
+    """The gang that is owed at an ancestor: of the leaf that stands first of its rivals, and does so still with it."""
+    busy = {c for g in rivals for c in snapshot.tree.path[g]}
+    first = _first_leaf(snapshot, entitlement, ancestor, busy, rivals)
+    mine = [j for j in gangs if snapshot.group[j] == first]
+    if not mine:
+        return None
+    gang = min(mine, key=snapshot.seniority)
+    return gang if _still_first(snapshot, entitlement, ancestor, gang, busy, rivals) else None
 
 
 def _first_leaf(
     snapshot: Snapshot, entitlement: Entitlement, ancestor: int, busy: set[int], owners: frozenset[int]
-) -> int:
-    """The leaf with work below a group that stands first, level by level."""
+) -> int | None:
+    """The leaf of `owners` below a group that stands first, level by level; None if there is none."""
     node = ancestor
     while True:
         ranks = _ranks(snapshot, entitlement, node, busy, owners)
+        if not ranks:
+            return None
         _, _, side = min(ranks)
         if side == node or not snapshot.tree.children[side]:
             return side

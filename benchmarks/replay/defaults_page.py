@@ -48,7 +48,7 @@ def write_page(runs: Path, target: Path) -> None:
         first = next(r for r in month if r["name"] == "evenhand")
         rival = next((r for r in month if r["name"] == "first_fit"), None)
         lines += [
-            f"## The month ({first['days']:g} days)",
+            f"## Beside all comparators (the first {first['days']:.0f} days)",
             "",
             *_goals(first, rival),
             "",
@@ -66,12 +66,17 @@ def write_page(runs: Path, target: Path) -> None:
         picture = target.parent / "img" / "defaults.svg"
         draw(moved, month, picture)
         lines += [
-            f"## Defaults moved, one at a time (the first {days:g} days)", "",
+            f"## Defaults moved, one at a time (the first {days:.0f} days)", "",
             *_table(COLUMNS, map(_cells, moved)), "",
             f"![Lost work against delivery in the hour](img/{picture.name})", "",
         ]  # fmt: skip
     if full:
-        lines += [f"## The incremental path ({full[0]['days']:g} days)", "", *_table(COLUMNS, map(_cells, full)), ""]
+        lines += [
+            f"## The incremental path (the first {full[0]['days']:.2g} days)",
+            "",
+            *_table(COLUMNS, map(_cells, full)),
+            "",
+        ]
     notes = runs / "notes.md"
     if notes.exists():
         lines.append(notes.read_text(encoding="utf-8").rstrip())

@@ -29,7 +29,7 @@ class Due:
     floor: float
     """Guarantee p, after scaling once entitlements are known."""
     entitled: float = 0.0
-    claim: float = 100.0
+    claim: float = 1.0
     """What a GPU short weighs, height aside (O2)."""
 
     def rank(self) -> tuple[float, str]:
@@ -157,20 +157,32 @@ class Dues:
         }
         for at, gangs in waiting.items():
             leaves = {str(reader.group_of[j.id]) for j in self.below(at)}
-            first = min(leaves, key=lambda g: self._path(g, at))
-            if first in gangs:
-                gang = min(gangs[first], key=lambda j: (-j.priority, j.submitted_at, j.id))
-                if self._keeps_the_lead(gang, first, at):
-                    owed.add(gang.id)
+            hungry = {g for g in leaves if self.leaf[g].most > self.leaf[g].entitled + SLACK}
+            whole = (
+                sum(reader.capacity[t] * reader.rate[t] for t in reader.types) if at is None else self.of[at].entitled
+            )
+            beside = whole - math.fsum(self.leaf[g].entitled for g in leaves - hungry)
+            small = {g: [j for j in line if reader.demand(j) <= beside + SLACK] for g, line in gangs.items()}
+            gang = self._asked(hungry, small, at) or self._asked(leaves, gangs, at)
+            if gang is not None:
+                owed.add(gang.id)
         return owed
 
-    def _keeps_the_lead(self, gang: Job, group: str, at: str | None) -> bool:
+    def _asked(self, rivals: set[str], gangs: dict[str, list[Job]], at: str | None) -> Job | None:
+        """The first gang of the rival that stands first, if it does so with the gang charged."""
+        first = min(rivals, key=lambda g: self._path(g, at), default="")
+        if not gangs.get(first):
+            return None
+        gang = min(gangs[first], key=lambda j: (-j.priority, j.submitted_at, j.id))
+        return gang if self._keeps_the_lead(gang, first, at, rivals) else None
+
+    def _keeps_the_lead(self, gang: Job, group: str, at: str | None, rivals: set[str]) -> bool:
         """Whether a leaf stands first even if one contract of its gang were charged on its way down."""
         reader = self.reader
         extra = reader.demand(gang) * reader.protection_s(gang) / 3600
         mine = self._path(group, at)
         steps = self._steps(group, at)
-        for other in {str(reader.group_of[j.id]) for j in self.below(at)} - {group}:
+        for other in rivals - {group}:
             apart = self._steps(other, at)
             k = next(i for i, (a, b) in enumerate(zip(steps, apart, strict=False)) if a is not b)
             ahead = (mine[k][0] + extra / steps[k].weight if steps[k].weight > 0 else math.inf, mine[k][1])

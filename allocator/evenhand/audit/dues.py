@@ -83,7 +83,13 @@ def dues(reading: Reading) -> Dues:
         },
         claim=work.claim,
         leaf_claim=work.leaf_claim,
-        owed=owed_gangs(reading, work.usage, work.entitled, work.leaf),
+        owed=owed_gangs(
+            reading,
+            work.usage,
+            work.entitled,
+            work.leaf,
+            {g: (work.own_demand[g] if reading.tree.below(g) else work.cap(g)) / MILLI for g in reading.members},
+        ),
     )
 
 

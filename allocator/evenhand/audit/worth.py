@@ -154,8 +154,12 @@ def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisi
         for group, aim in target.aim.items()
     )
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
-    missing = sum(job.job.gpus for job in jobs if decisions.of(job).action not in RUNS)
-    return short / SIXTEEN + 100.0 * missing
+    missing = fsum(
+        job.job.gpus * (100.0 if job.hit else dues.leaf_claim.get(str(job.group), 1.0))
+        for job in jobs
+        if decisions.of(job).action not in RUNS
+    )
+    return short / SIXTEEN + missing
 
 
 def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:

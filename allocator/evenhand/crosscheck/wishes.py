@@ -98,10 +98,11 @@ def _add_owed(draft: Draft) -> None:
         job = crew.first
         if job.job.id not in draft.facts.dues.owed:
             continue
-        draft.sheet.add("leaves", -LEAF * job.job.gpus)
+        weight = LEAF if job.hit else draft.facts.dues.leaf_claim.get(job.group or "", 1.0)
+        draft.sheet.add("leaves", -weight * job.job.gpus)
         for way in draft.of(crew):
             if way.act is not Act.PREEMPT:
-                draft.sheet.pay("leaves", way.column, LEAF * job.job.gpus)
+                draft.sheet.pay("leaves", way.column, weight * job.job.gpus)
 
 
 def _add_handovers(draft: Draft) -> None:

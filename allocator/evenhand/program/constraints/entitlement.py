@@ -11,9 +11,9 @@ from collections import defaultdict
 
 import numpy as np
 
-from evenhand.claims import claims
+from evenhand.claims import claims, gang_weight
 from evenhand.program.index import parts_of
-from evenhand.program.prices import SCALE, WEIGHT_CLAIM, guarantee_weight
+from evenhand.program.prices import SCALE, guarantee_weight
 from evenhand.program.variables import Program
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
@@ -63,15 +63,15 @@ def add_rows(program: Program) -> None:
     useful: dict[int, list[tuple[int, int]]] = defaultdict(list)
     charged_fixed: dict[int, int] = defaultdict(int)
     useful_fixed: dict[int, int] = defaultdict(int)
-    owed = frozenset(program.owed)
-    price = round(WEIGHT_CLAIM * SCALE)
+    demands, weight = demands_below(s), claims(s, program.entitlement)
+    owed = {j: round(gang_weight(s, weight, j) * SCALE) * int(s.size[j]) for j in program.owed}
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])
         charged[g].append((column, grains_held(gpus * int(s.rate_milli[gpu_type]))))
         useful[g].append((column, grains_held(gpus * int(s.speed_milli[job, gpu_type]))))
         if job in owed:
-            model.add_cost(column, price * int(s.size[job]))
+            model.add_cost(column, owed[job])
 
     for move in program.columns.moves:
         if s.budgeted[move.unit.job]:
@@ -83,14 +83,13 @@ def add_rows(program: Program) -> None:
             g, t = int(s.group[j]), int(s.held_type[j])
             charged_fixed[g] += grains_held(int(s.held[j]) * int(s.rate_milli[t]))
             useful_fixed[g] += grains_held(int(s.held[j]) * s.held_speed_milli(j))
-    model.offset -= price * sum(int(s.size[j]) for j in owed if j not in program.fixed)
+    model.offset -= sum(price for j, price in owed.items() if j not in program.fixed)
 
     below: dict[int, list[int]] = defaultdict(list)
     for g in sorted(set(charged) | set(charged_fixed)):
         for c in tree.path[g]:
             below[c].append(g)
     top = max(tree.height, default=0)
-    demands, weight = demands_below(s), claims(s, program.entitlement)
     for c in range(len(tree.ids)):
         parts = [part for g in below[c] for part in charged[g]]
         held = sum(charged_fixed[g] for g in below[c])
