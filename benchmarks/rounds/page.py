@@ -15,15 +15,15 @@ HEAD = """# Performance
 Made by `python benchmarks/rounds/figures.py --doc docs/performance.md`; do not edit. Rounds are made up
 (`benchmarks/rounds/generate.py`): nodes of 8 GPUs of three types, a tree three levels deep, 5 % of nodes damaged, 60
 % of the GPUs held, half of that protected. Loose: `fair_share` targets and demand 6 x supply; tight: `envy_free`
-targets and demand 2.5 x supply. JSON text in, audited plan as JSON text out, one core, **CPU seconds** (also the
+targets and demand 2.5 x supply; warm: a loose round a minute after another, decided by the same `Session`, 1 % of the
+jobs ended and as many new. JSON text in, audited plan as JSON text out, one core, **CPU seconds** (also the
 clock of the time limit, so that a shared machine does not decide).
 
-`gap` is proven: (bound - objective) / target throughput, in percent. A GPU that a leaf is short of counts 100 in the
-objective, and 200 or 400 at the levels above (docs/model.md, O): 100 % is one GPU in a hundred short at a leaf, or
-one in four hundred at the top.
+`gap` is proven: (bound - objective) / target throughput, in percent. A GPU that works for the lookahead counts 1 in the
+objective; one that a group is short of 1 to 100 at a leaf, by how far its usage has fallen behind, and two or four
+times that at the levels above (docs/model.md, O).
 
-From M on the limit ends the search before the proof. Where HiGHS was run on the same program its bound was 2 to 4 % of
-throughput below ours: most of a gap is what the plan still lacks, not the bound.
+From M on the limit ends the search before the proof.
 """
 COLUMNS = (
     "size",
