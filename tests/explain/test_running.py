@@ -173,7 +173,7 @@ def test_what_cannot_resume_ends_and_a_priority_of_the_own_group_is_said() -> No
     told = Told(cluster(nodes(1), {"A": 1}, jobs), {"x": PREEMPT, "p": start(n1=8)})
     message = told.of("x").reasons[0].message
     assert "its own group gives priority 7 before its 0" in message
-    assert message.endswith("8 GPU-hours of work are lost and it ends, as it cannot resume.")
+    assert message.endswith("12 GPU-hours of work are lost and it ends, as it cannot resume.")
 
 
 def test_terminating_jobs_say_who_waits_for_their_gpus() -> None:
