@@ -50,8 +50,8 @@ def weigh_claims(
     for node in (ROOT, *range(groups)):
         kids = [k for k in (tree.top if node == ROOT else tree.children[node]) if tree.weight[k] > 0 and active(k)]
         mine = node != ROOT and bool(tree.children[node]) and own[node]
-        used = math.fsum([usage[k] for k in kids] + [own_usage[node]] * mine)
-        share = math.fsum([tree.weight[k] for k in kids] + [tree.own_weight(node)] * mine)
+        used = math.fsum([*(usage[k] for k in kids), *((own_usage[node],) if mine else ())])
+        share = math.fsum([*(tree.weight[k] for k in kids), *((tree.own_weight(node),) if mine else ())])
         for k in kids:
             group[k] = weight_of(tree.weight[k] * used, usage[k] * share, urgency)
         if mine:

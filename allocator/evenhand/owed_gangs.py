@@ -23,13 +23,20 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
         owner = _owner(snapshot, entitlement, j)
         if owner is not None:
             large[owner].append(j)
-    short = [g for g in leaves if _wants_more(snapshot, entitlement, g)]
+    short = frozenset(g for g in leaves if _wants_more(snapshot, entitlement, g))
+    content: dict[int, list[float]] = defaultdict(list)  # what is owed below each group to leaves that want no more
+    for g in leaves:
+        if g not in short:
+            for c in (ROOT, *snapshot.tree.path[g]):
+                content[c].append(float(entitlement.leaf_entitled[g]))
+    hungry, everybody = _Rivals(snapshot, short), _Rivals(snapshot, frozenset(leaves))
     found = set()
     for c, gangs in large.items():
-        beside = _room_beside(snapshot, entitlement, c, [g for g in leaves if g not in short])
+        owed = entitlement.available if c == ROOT else float(entitlement.entitled[c])
+        beside = owed - math.fsum(content[c])
         small = [j for j in gangs if int(snapshot.demand_milli[j]) / 1000 <= beside + SLACK_GPUS]
-        for rivals, asked in ((short, small), (leaves, gangs)):
-            gang = _asked(snapshot, entitlement, c, asked, frozenset(rivals))
+        for rivals, asked in ((hungry, small), (everybody, gangs)):
+            gang = _asked(snapshot, entitlement, c, asked, rivals)
             if gang is not None:
                 found.add(gang)
                 break
@@ -45,25 +52,24 @@ def _wants_more(snapshot: Snapshot, entitlement: Entitlement, group: int) -> boo
     return wanted > float(entitlement.leaf_entitled[group]) + SLACK_GPUS
 
 
-def _room_beside(snapshot: Snapshot, entitlement: Entitlement, ancestor: int, content: list[int]) -> float:
-    """What an ancestor is owed less what leaves below it are owed that are owed all they could hold, charged GPUs."""
-    tree = snapshot.tree
-    owed = entitlement.available if ancestor == ROOT else float(entitlement.entitled[ancestor])
-    below = [g for g in content if ancestor == ROOT or ancestor in tree.path[g]]
-    return owed - math.fsum(float(entitlement.leaf_entitled[g]) for g in below)
+class _Rivals:
+    """Leaves that compete, and the groups above them."""
+
+    def __init__(self, snapshot: Snapshot, leaves: frozenset[int]) -> None:
+        self.leaves = leaves
+        self.busy = {c for g in leaves for c in snapshot.tree.path[g]}
 
 
 def _asked(
-    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, gangs: list[int], rivals: frozenset[int]
+    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, gangs: list[int], rivals: _Rivals
 ) -> int | None:
     """The gang that is owed at an ancestor: of the leaf that stands first of its rivals, and does so still with it."""
-    busy = {c for g in rivals for c in snapshot.tree.path[g]}
-    first = _first_leaf(snapshot, entitlement, ancestor, busy, rivals)
+    first = _first_leaf(snapshot, entitlement, ancestor, rivals.busy, rivals.leaves)
     mine = [j for j in gangs if snapshot.group[j] == first]
     if not mine:
         return None
     gang = min(mine, key=snapshot.seniority)
-    return gang if _still_first(snapshot, entitlement, ancestor, gang, busy, rivals) else None
+    return gang if _still_first(snapshot, entitlement, ancestor, gang, rivals.busy, rivals.leaves) else None
 
 
 def _first_leaf(

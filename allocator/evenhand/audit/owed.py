@@ -41,10 +41,13 @@ def owed_gangs(
     hungry = frozenset(group for group in everybody if wanted[group] > leaf[group] + TOLERANCE)
     firsts = {rivals: _first_leaves(reading, usage, rivals) for rivals in {hungry, everybody}}
     owed: list[str] = []
+    whole = sum(reading.capacity[kind] * reading.charge[kind] for kind in reading.capacity) / MILLI
+    content: dict[str | None, list[float]] = {}
+    for group in everybody - hungry:
+        for above_it in (None, *reading.tree.path(group)):
+            content.setdefault(above_it, []).append(leaf[group])
     for at, jobs in waiting.items():
-        whole = sum(reading.capacity[kind] * reading.charge[kind] for kind in reading.capacity) / MILLI
-        content = fsum(leaf[g] for g in everybody - hungry if at is None or at in reading.tree.path(g))
-        beside = (whole if at is None else entitled[at]) - content
+        beside = (whole if at is None else entitled[at]) - fsum(content.get(at, ()))
         fitting = [job for job in jobs if job.demand / MILLI <= beside + TOLERANCE]
         for rivals, gangs in ((hungry, fitting), (everybody, jobs)):
             asked = _asked(reading, usage, firsts[rivals], rivals, at, gangs)

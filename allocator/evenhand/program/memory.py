@@ -1,4 +1,4 @@
-"""What one round leaves to the next: the LP's basis, kept by what columns and rows stand for.
+"""What one round leaves to the next: the LP's basis, kept by what columns and rows stand for, and who envied whom.
 
 After a small change of the state most of a basis still stands, and the LP is solved again in a few pivots. A wrong memory
 costs time, never truth: the LP is solved to optimality from wherever it starts.
@@ -16,9 +16,15 @@ from evenhand.solvers.lp import AT_LOWER, BASIC, Basis
 
 
 class Memory:
-    """Statuses of the last LP's columns and rows by name; empty at first."""
+    """Statuses of the last LP's columns and rows by name; empty at first.
+
+    Attributes
+    ----------
+    envied : pairs of group ids (envious, envied) that the last program had rows for.
+    """
 
     def __init__(self) -> None:
+        self.envied: frozenset[tuple[str, str]] = frozenset()
         self._columns: dict[tuple[str, int], int] = {}
         self._rows: dict[tuple[str, int], int] = {}
 

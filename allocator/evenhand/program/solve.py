@@ -193,8 +193,16 @@ class _Search:
     def foresee_envy(self) -> None:
         """Rows for who is envied under the hint: what runs mostly stays, and so does who is envied."""
         if len(self._program.columns.moves) >= FEW_MOVES and envy.applies(self._program):
-            self._fresh = _envious(self._program, self._hint)
+            self._fresh = _envious(self._program, self._hint) | self._remembered()
             self.add_envy_rows()
+
+    def _remembered(self) -> set[tuple[int, int]]:
+        """Pairs of leaves that had rows in the round before."""
+        if self._memory is None:
+            return set()
+        ids = self._program.snapshot.tree.ids
+        place = {ids[int(g)]: i for i, g in enumerate(self._program.target.leaves)}
+        return {(place[a], place[b]) for a, b in self._memory.envied if a in place and b in place}
 
     def _meets_envy(self) -> bool:
         """Whether the best outcome so far is envied for much that no row counts: once, rows come in before more is searched."""
@@ -270,6 +278,9 @@ class _Search:
         """Add the rows of the pairs that the last answer has shown to envy."""
         self._pairs |= self._fresh
         envy.add_pairs(self._program, sorted(self._fresh), self._excess)
+        if self._memory is not None:
+            ids, leaves = self._program.snapshot.tree.ids, self._program.target.leaves
+            self._memory.envied = frozenset((ids[int(leaves[i])], ids[int(leaves[k])]) for i, k in self._pairs)
 
     def result(self) -> Solved:
         """What came of it."""
