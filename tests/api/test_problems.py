@@ -95,7 +95,9 @@ def test_a_small_gzip_that_unpacks_to_much_is_refused(doors: TestClient) -> None
     )
 
 
-@pytest.mark.parametrize("packed", [b"nonsense", gzip.compress(b"{}", mtime=0)[:-4], gzip.compress(b"{}", mtime=0) + b"more"])
+@pytest.mark.parametrize(
+    "packed", [b"nonsense", gzip.compress(b"{}", mtime=0)[:-4], gzip.compress(b"{}", mtime=0) + b"more"]
+)
 def test_broken_gzip_is_a_bad_request(doors: TestClient, packed: bytes) -> None:
     is_problem(doors.post("/v1/allocate", content=packed, headers=JSON | {"Content-Encoding": "gzip"}), 400)
 

@@ -135,7 +135,7 @@ def test_sequences_of_operations_fit_the_description_for_who_may_do_all(tmp_path
 
 
 def test_links_lead_from_a_configuration_to_the_explanation_of_a_job(tmp_path: Path) -> None:
-    found, chains = run(tmp_path, 12, 10, *Scope, only=tuple(CHAIN))
+    found, chains = run(tmp_path, 24, 10, *Scope, only=tuple(CHAIN))
     assert chains > 1
     assert not any(status >= 500 for status in found)
 
