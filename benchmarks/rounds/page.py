@@ -23,7 +23,9 @@ clock of the time limit, so that a shared machine does not decide).
 objective; one that a group is short of 1 to 100 at a leaf, by how far its usage has fallen behind, and two or four
 times that at the levels above (docs/model.md, O).
 
-From M on the limit ends the search before the proof.
+From M on the limit ends the search before the proof; where the time left did not even allow to build the program the
+greedy plan is the answer and there is no bound (inf). At demand 0.8 every target has slack. What peers are given has no
+envy rows: only evenhand's own figure pays for envy, so a gap of theirs can be below zero.
 """
 COLUMNS = (
     "size",
