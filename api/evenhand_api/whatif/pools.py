@@ -64,7 +64,8 @@ class Processes:
         """
         context = multiprocessing.get_context("spawn")
         lines: Queue[tuple[str, float] | None] = context.Queue()
-        listener = threading.Thread(target=_listen, args=(lines, going), daemon=True)
+        trouble: list[Exception] = []
+        listener = threading.Thread(target=_listen, args=(lines, going, trouble), daemon=True)
         listener.start()
         workers = min(self._workers, len(tasks))
         pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_begin, initargs=(base, lines))
@@ -72,6 +73,8 @@ class Processes:
             waiting: dict[Future[bytes], str] = {pool.submit(_replay, key, run): key for key, run in tasks}
             while waiting:
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                if trouble:
+                    raise trouble[0]
                 for future in sorted(finished, key=lambda one: waiting[one]):
                     done(waiting.pop(future), future.result())
         except BrokenProcessPool:
@@ -90,9 +93,15 @@ def _end(pool: ProcessPoolExecutor) -> None:
         process.terminate()
 
 
-def _listen(lines: Queue[tuple[str, float] | None], going: Going) -> None:
+def _listen(lines: Queue[tuple[str, float] | None], going: Going, trouble: list[Exception]) -> None:
+    """Pass on how far runs are; what goes wrong there is kept for who waits for the runs, and nothing more is passed on."""
     while (line := lines.get()) is not None:
-        going(*line)
+        if trouble:
+            continue
+        try:
+            going(*line)
+        except Exception as error:  # noqa: BLE001  whoever listens may raise anything
+            trouble.append(error)
 
 
 _at_work: dict[str, Any] = {}
