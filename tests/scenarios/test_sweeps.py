@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from queue import Queue
 
 import pytest
 from scenarios.small import case, trace
@@ -14,7 +15,7 @@ from scenarios.small import case, trace
 from evenhand.replay import Scheduler
 from evenhand_api.commands.terminal import Failure
 from evenhand_api.whatif.grid import load_grid, load_scenario
-from evenhand_api.whatif.pools import Here, Processes, Ray
+from evenhand_api.whatif.pools import Here, Processes, Ray, _listen
 from evenhand_api.whatif.runs import Base, Run, execute, run_key
 from evenhand_api.whatif.store import Folder, Memory, read_results
 from evenhand_api.whatif.sweep import sweep
@@ -180,6 +181,22 @@ def test_a_failure_midway_keeps_what_was_finished() -> None:
         sweep(base(), runs(), Processes(2), store, until_two)
     digest = base().digest()
     assert sum(store.get(run_key(digest, run)) is not None for run in runs()) == 2
+
+
+def test_what_goes_wrong_while_progress_is_shown_is_kept_for_who_waits() -> None:
+    lines: Queue[tuple[str, float] | None] = Queue()
+    for line in (("a", 0.1), ("a", 0.2), None):
+        lines.put(line)
+    shown: list[float] = []
+
+    def going(_: str, share: float) -> None:
+        shown.append(share)
+        raise Failure("enough")
+
+    trouble: list[Exception] = []
+    _listen(lines, going, trouble)
+    assert shown == [0.1]
+    assert [str(error) for error in trouble] == ["enough"]
 
 
 def test_ray_without_ray_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
