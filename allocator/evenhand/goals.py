@@ -147,15 +147,22 @@ def largest_gangs(snapshot: Snapshot) -> FloatArray:
     return found
 
 
-def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
-    """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first."""
+def excess(
+    snapshot: Snapshot, target: Target, allocated: IntArray | FloatArray, counted_throughput: FloatArray
+) -> FloatArray:
+    """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first.
+
+    Parameters
+    ----------
+    allocated : GPUs of groups by type, [G, T]; counted_throughput : of groups, float [G]; both as in `Standing`.
+    """
     leaves = target.leaves
     if not len(leaves):
         return np.zeros((0, 0))
     e = target.entitled
-    bundles = got.allocated[leaves].astype(np.float64)
+    bundles = allocated[leaves].astype(np.float64)
     biggest = largest_gangs(snapshot)[leaves]
-    beyond = wished_of(target.values, bundles) - (got.counted_throughput[leaves] + biggest)[:, None]
+    beyond = wished_of(target.values, bundles) - (counted_throughput[leaves] + biggest)[:, None]
     found = np.maximum(beyond * (e[None, :] / e[:, None]), 0.0)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)
@@ -205,7 +212,8 @@ def goals(
     """All goals of a plan in rank order; their parts sum to the objective."""
     prices = Prices(snapshot)
     guarantees, inner, leaves = shortfalls(snapshot, entitled, target, owed, outcome)
-    envied = excess(snapshot, target, standing(snapshot, outcome))
+    got = standing(snapshot, outcome)
+    envied = excess(snapshot, target, got.allocated, got.counted_throughput)
     worths = _worths(prices, snapshot, outcome)
     order, work, change = (_sum(column) for column in worths[:, snapshot.budgeted[outcome.table.job]])
     spare = worths[:, (snapshot.live & ~snapshot.budgeted)[outcome.table.job]]

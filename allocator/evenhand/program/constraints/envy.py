@@ -15,6 +15,7 @@ from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import MoveColumn, Program
 from evenhand.solvers.linear_model import FREE
 
+FloatArray = npt.NDArray[np.float64]
 FINE = 1000
 """Envy rows are scaled by this once more, so that rounding a coefficient costs a millionth of a GPU."""
 
@@ -67,7 +68,26 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
         )  # fmt: skip
 
 
-def _most(program: Program) -> npt.NDArray[np.float64]:
+def held(program: Program, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a point, in parts if need be, gives to groups: GPUs by group and type, float [G, T], and throughput, float [G]."""
+    s = program.snapshot
+    bundles, work = np.zeros((len(s.tree.ids), len(s.types))), np.zeros(len(s.tree.ids))
+    moves = [m for m in program.columns.moves if m.gpu_type >= 0]
+    column, job, kind, gpus = np.array([(m.column, m.unit.job, m.gpu_type, m.gpus) for m in moves]).reshape(-1, 4).T
+    fixed = np.array([j for j in program.fixed if s.held_type[j] >= 0], dtype=np.int64)
+    speed = np.concatenate([s.speed_milli[job, kind], [s.held_speed_milli(j) for j in fixed.tolist()]]) / 1000.0
+    job, kind = np.concatenate([job, fixed]), np.concatenate([kind, s.held_type[fixed]])
+    gpus = np.concatenate([gpus * x[column], s.held[fixed]])
+    mine = s.budgeted[job]
+    np.add.at(bundles, (s.group[job[mine]], kind[mine]), gpus[mine])
+    np.add.at(work, s.group[job[mine]], (gpus * speed)[mine])
+    for unit, t, at in program.columns.reserved:
+        j = unit.job
+        work[int(s.group[j])] += float(x[at]) * float(s.size[j]) * float(s.speed_milli[j, t]) / 1000.0
+    return bundles, work
+
+
+def _most(program: Program) -> FloatArray:
     """More than any excess by envied leaf, scaled, float [L]: tight, for a solver must be able to add them all up."""
     values, entitled = program.target.values, program.target.entitled
     fixed = float((values.base / entitled).max()) * entitled
