@@ -209,6 +209,4 @@ def _sealed(plan: Plan, deadline: Deadline) -> Plan:
     """The plan with its hash, and with all stages that were measured until it was ready."""
     with deadline.stage("seal"):
         sealed = seal(plan)
-    return sealed.model_copy(
-        update={"solver": sealed.solver.model_copy(update={"stages_ms": dict(deadline.stages_ms)})}
-    )
+    return sealed.with_solver(sealed.solver.model_copy(update={"stages_ms": dict(deadline.stages_ms)}))
