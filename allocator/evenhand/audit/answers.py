@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -105,11 +105,11 @@ def _codes(answer: Assignment) -> set[ReasonCode]:
     return {reason.code for reason in answer.reasons}
 
 
-def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
-    """Check that every answer says why, and that what it names exists (A1, S11)."""
+def check_reasons(reading: Reading, plan: Plan, names: Set[str]) -> Iterator[Finding]:
+    """Check that every answer says why, and that what it names is one of `names_in` the state (A1, S11)."""
     given = list(chain.from_iterable([answer.reasons for answer in plan.assignments]))
     apart = dict(zip(map(id, given), given, strict=True))  # one may be given to many
-    unknown = set(chain.from_iterable([reason.refs for reason in apart.values()])) - _names(reading)
+    unknown = set(chain.from_iterable([reason.refs for reason in apart.values()])) - names
     for answer in plan.assignments:
         if answer.action is WAIT and answer.reasons and not unknown:
             continue
@@ -133,7 +133,7 @@ def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
             yield Finding("A1", f"the calendar of job {entry.job!r} names what is not there.", (entry.job,))
 
 
-def _names(reading: Reading) -> set[str]:
+def names_in(reading: Reading) -> set[str]:
     """Return every id a reason may name, those the state names without listing them included."""
     jobs = reading.state.jobs
     names: set[str | None] = {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types}
