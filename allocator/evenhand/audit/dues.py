@@ -143,12 +143,19 @@ class _Work:
     def add_up(self) -> None:
         """Sum usage, gangs, demands and guarantees from the bottom up (D1 to D3)."""
         for group, members in self.reading.members.items():
-            gangs, wants = self.gangs[group], self.wants[group]
+            gangs: dict[int, int] = {}
+            wants: dict[tuple[str, ...], int] = {}
             for job in members:
-                wants[job.reach] += job.demand
-                charge = job.demand // job.job.gpus
+                demand, reach = job.demand, job.reach
+                wants[reach] = wants.get(reach, 0) + demand
+                if len(job.parts) == 1:
+                    gangs[demand] = gangs.get(demand, 0) + 1
+                    continue
+                charge = demand // job.job.gpus
                 for part in job.parts:
-                    gangs[part * charge] += 1
+                    gangs[part * charge] = gangs.get(part * charge, 0) + 1
+            self.gangs[group].update(gangs)
+            self.wants[group].update(wants)
         named = {group.id: group for group in self.reading.state.groups}
         for group in reversed(self.tree.order):
             self.own_demand[group] = largest_flow(self.wants[group], self.charged)
