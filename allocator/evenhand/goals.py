@@ -132,7 +132,7 @@ def shortfalls(
     for j in owed:
         d = outcome.decisions[j]
         if not d.places and d.reserved_type < 0:
-            leaves += gang_weight(s, weight, j) * int(s.size[j])
+            leaves += gang_weight(s, entitled, weight, j) * int(s.size[j])
     return guarantees, inner, leaves
 
 

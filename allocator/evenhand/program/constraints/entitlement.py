@@ -64,7 +64,7 @@ def add_rows(program: Program) -> None:
     charged_fixed: dict[int, int] = defaultdict(int)
     useful_fixed: dict[int, int] = defaultdict(int)
     demands, weight = demands_below(s), claims(s, program.entitlement)
-    owed = {j: round(gang_weight(s, weight, j) * SCALE) * int(s.size[j]) for j in program.owed}
+    owed = {j: round(gang_weight(s, program.entitlement, weight, j) * SCALE) * int(s.size[j]) for j in program.owed}
 
     def count(job: int, column: int, gpu_type: int, gpus: int) -> None:
         g = int(s.group[job])
