@@ -12,9 +12,8 @@ from evenhand.claims import claims, gang_weight
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
-from evenhand.gangs_below import GangsBelow, in_grains, in_grains_held
+from evenhand.gangs_below import GRAIN, GangsBelow, in_grains, in_grains_held
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
-from evenhand.program.constraints.entitlement import GRAIN
 from evenhand.program.prices import (
     AGE_STEP,
     PRESENCE,
