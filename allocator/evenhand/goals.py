@@ -15,9 +15,6 @@ from evenhand.fairness.target import Target
 from evenhand.gangs_below import GRAIN, GangsBelow, in_grains, in_grains_held
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
 from evenhand.program.prices import (
-    AGE_STEP,
-    PRESENCE,
-    PRIORITY,
     WEIGHT_ENVY,
     Prices,
     Worth,
@@ -108,11 +105,10 @@ def below(snapshot: Snapshot, own: FloatArray) -> FloatArray:
 
 
 def shortfalls(
-    snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...], outcome: Outcome
+    snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...], outcome: Outcome, got: Standing
 ) -> tuple[float, float, float]:
     """Weighted shortfall of guarantees, inner levels, leaves and owed gangs (O1 to O3), each 0 or more."""
     s, tree = snapshot, snapshot.tree
-    got = standing(s, outcome)
     held = below(s, got.counted_charged)
     gangs, weight = GangsBelow(s), claims(s, entitled)
     top = max(tree.height, default=0)
@@ -203,8 +199,9 @@ def goals(
 ) -> tuple[GoalValue, ...]:
     """All goals of a plan in rank order; their parts sum to the objective."""
     prices = Prices(snapshot)
-    guarantees, inner, leaves = shortfalls(snapshot, entitled, target, owed, outcome)
-    envied = excess(snapshot, target, standing(snapshot, outcome))
+    got = standing(snapshot, outcome)
+    guarantees, inner, leaves = shortfalls(snapshot, entitled, target, owed, outcome, got)
+    envied = excess(snapshot, target, got)
     worths = _worths(prices, snapshot, outcome)
     order, work, change = (_sum(column) for column in worths[:, snapshot.budgeted[outcome.table.job]])
     spare = worths[:, (snapshot.live & ~snapshot.budgeted)[outcome.table.job]]
@@ -240,18 +237,20 @@ def _sum(values: FloatArray) -> float:
 
 
 def _worths(prices: Prices, snapshot: Snapshot, outcome: Outcome) -> FloatArray:
-    """O4 to O6 of all decisions: order, work and change, float [3, D]; starts and keeps by array, the few others singly."""
+    """O4 to O6 of all decisions: order, work and change, float [3, D]; the few repairs and resizes singly."""
     s, all_ = snapshot, outcome.table
     found = np.zeros((3, len(all_.job)))
-    starts = all_.among(Move.START)
-    runs = np.flatnonzero((starts | all_.among(Move.KEEP)) & s.live[all_.job])
-    jobs, gpus, kind = all_.job[runs], all_.gpus[runs], all_.gpu_type[runs]
-    found[0, runs] = gpus * (PRESENCE + PRIORITY * s.level[jobs] + AGE_STEP * s.age_step[jobs])
-    speed = np.where(kind >= 0, s.speed_milli[jobs, kind] / 1000.0, 0.0)
-    share = np.minimum(1.0, np.maximum(0.0, s.left_s[jobs]) / float(s.policy.lookahead_s))
-    share = np.where(starts[runs], np.minimum(share, prices.started_share), share)
-    found[1, runs] = gpus * speed * share
-    others = ~all_.among(Move.START, Move.KEEP, Move.WAIT) & s.live[all_.job]
+    live, starts, stops = s.live[all_.job], all_.among(Move.START), all_.among(Move.PREEMPT)
+    moves = all_.among(Move.MIGRATE) & ~s.hit[all_.job]
+    runs = np.flatnonzero((starts | moves | all_.among(Move.KEEP)) & live)
+    jobs = all_.job[runs]
+    worths = prices.all_run(jobs, all_.gpu_type[runs], all_.gpus[runs], (starts | moves)[runs])
+    worths += prices.all_move_away(jobs).where(moves[runs])
+    found[:, runs] = worths.order, worths.work, worths.change
+    stopped = np.flatnonzero(stops & live)
+    worths = prices.all_stop(all_.job[stopped])
+    found[:, stopped] = worths.order, worths.work, worths.change
+    others = ~(starts | moves | stops | all_.among(Move.KEEP, Move.WAIT)) & live
     for i in np.flatnonzero(others).tolist():
         j = int(all_.job[i])
         worth = worth_of(prices, s, j, outcome.decisions[j])

@@ -6,12 +6,14 @@ from collections import defaultdict
 
 import numpy as np
 
-from evenhand.outcome import MOVES, STOPS, WAITS, Decision, Move, Outcome, Places, kept
-from evenhand.placement import Arrival, open_floor, place_workers
+from evenhand.outcome import MOVES, STOPS, WAITS, Decision, Move, Outcome, Places
+from evenhand.placement import Arrival, floor_under, place_workers
 from evenhand.program.formulate import NodeCounts
-from evenhand.program.variables import CODE, Program, spans
+from evenhand.program.variables import CODE, KEEP, Program, spans
 from evenhand.shapes import IntArray
+from evenhand.shelves import Floor
 
+MIGRATE = CODE[Move.MIGRATE]
 Chosen = dict[int, int]
 """Place of the move column that a job goes by, by job: running ones, then pending ones, in the order of the index."""
 
@@ -19,15 +21,17 @@ Chosen = dict[int, int]
 def lift(program: Program, counted: NodeCounts, x: IntArray) -> Outcome:
     """Read a solution: who goes which way, the eldest first, and on which nodes."""
     s, moves = program.snapshot, program.columns.moves
-    decisions: dict[int, Decision] = {j: kept(s, j) for j in program.fixed}
+    decisions: dict[int, Decision] = {j: program.kept[j] for j in program.fixed}
     decisions.update({int(robbed): STOPS for robbed in np.flatnonzero(s.orphan & s.hit)})
     chosen = _running(program, x, decisions)
     chosen.update(_pending(program, x, decisions))
-    places = _places(program, counted, x, chosen)
     at = np.fromiter(chosen.values(), dtype=np.int64, count=len(chosen))
+    keeps = moves.kind[at] == KEEP
+    goes = {j: k for (j, k), keep in zip(chosen.items(), keeps.tolist(), strict=True) if not keep}
+    places = _places(program, counted, x, goes, moves.job[at[keeps]])
     for j, kind, gpu_type in zip(chosen, moves.kind[at].tolist(), moves.gpu_type[at].tolist(), strict=True):
-        stayed = MOVES[kind] is Move.MIGRATE and places[j] == s.placement[j]
-        decisions[j] = kept(s, j) if stayed else Decision(MOVES[kind], places[j], gpu_type)
+        stayed = kind == KEEP or (kind == MIGRATE and places[j] == s.placement[j])
+        decisions[j] = program.kept[j] if stayed else Decision(MOVES[kind], places[j], gpu_type)
     return Outcome(decisions)
 
 
@@ -76,33 +80,52 @@ def _before(unit: IntArray, times: IntArray) -> IntArray:
     return np.repeat(sums - np.repeat(sums[start], length), times)
 
 
-def _places(program: Program, counted: NodeCounts, x: IntArray, chosen: Chosen) -> dict[int, Places]:
+def _places(program: Program, counted: NodeCounts, x: IntArray, goes: Chosen, keeps: IntArray) -> dict[int, Places]:
+    """Nodes of the jobs that go some way; what they and kept jobs hold in place, and node by node, comes first."""
     s, moves = program.snapshot, program.columns.moves
-    found: dict[int, dict[int, int]] = {j: dict(moves.holds(at)) for j, at in chosen.items()}
-    way = {j: int(moves.column[at]) for j, at in chosen.items()} if program.columns.spreads else {}
-    for spread in program.columns.spreads:
-        if spread.job in way and any(c == way[spread.job] for _, _, c in spread.sizes):
-            here = found[spread.job]
-            blocks = x[spread.amount]
-            for k in np.flatnonzero(blocks).tolist():
-                n = int(spread.node[k])
-                here[n] = here.get(n, 0) + int(blocks[k]) * spread.block
-    running = s.running.tolist()
-    stays = {j: tuple(sorted(parts.items())) for j, parts in found.items() if running[j]}
-    floor = open_floor(s, {**{j: s.placement[j] for j in program.fixed}, **stays})
-    for j, parts in found.items():
-        if parts and not running[j]:
-            for n, gpus in parts.items():
-                floor.take(n, gpus)
+    found: dict[int, dict[int, int]] = {
+        j: dict(moves.holds(at)) if running else {}
+        for (j, at), running in zip(goes.items(), s.running[list(goes)].tolist(), strict=True)
+    }
+    _add_spreads(program, x, goes, found)
+    floor = _floor(program, keeps, found)
     spots: dict[tuple[int, int], dict[int, int]] = defaultdict(dict)
     for k in np.flatnonzero(x[counted.column]).tolist():
         spots[int(counted.pool[k]), int(counted.size[k])][int(counted.node[k])] = int(x[counted.column[k]])
-    wanted = _arrivals(program, x, chosen)
+    wanted = _arrivals(program, x, goes)
     for j, nodes in place_workers(floor, program.index.pools.nodes, wanted, spots).items():
         here = found[j]
         for n, gpus in nodes.items():
             here[n] = here.get(n, 0) + gpus
     return {j: tuple(parts.items()) if len(parts) == 1 else tuple(sorted(parts.items())) for j, parts in found.items()}
+
+
+def _add_spreads(program: Program, x: IntArray, goes: Chosen, found: dict[int, dict[int, int]]) -> None:
+    """Add what the program decided node by node."""
+    moves = program.columns.moves
+    for spread in program.columns.spreads:
+        if spread.job in goes and any(c == moves.column[goes[spread.job]] for _, _, c in spread.sizes):
+            here, blocks = found[spread.job], x[spread.amount]
+            for k in np.flatnonzero(blocks).tolist():
+                n = int(spread.node[k])
+                here[n] = here.get(n, 0) + int(blocks[k]) * spread.block
+
+
+def _floor(program: Program, keeps: IntArray, found: dict[int, dict[int, int]]) -> Floor:
+    """The floor once all is counted whose nodes are decided: what running jobs hold was never free."""
+    s = program.snapshot
+    stays = np.zeros(len(s.jobs), dtype=bool)
+    stays[list(program.fixed)] = True
+    stays[keeps] = True
+    rows = np.flatnonzero(stays[s.stands.job])
+    partly = [(n, g) for j, parts in found.items() if parts and s.running[j] for n, g in parts.items()]
+    node, gpus = np.array(partly, dtype=np.int64).reshape(-1, 2).T
+    floor = floor_under(s, np.append(s.stands.node[rows], node), np.append(s.stands.gpus[rows], gpus))
+    for j, parts in found.items():
+        if parts and not s.running[j]:
+            for n, taken in parts.items():
+                floor.take(n, taken)
+    return floor
 
 
 def _arrivals(program: Program, x: IntArray, chosen: Chosen) -> list[Arrival]:

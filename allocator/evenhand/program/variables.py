@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import overload
 
 import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
-from evenhand.outcome import MOVES, Move, Places
+from evenhand.outcome import MOVES, Decision, Move, Places, kept
 from evenhand.program.index import Index, Unit
 from evenhand.program.prices import Prices
 from evenhand.program.sites import Site
@@ -252,6 +253,12 @@ class Program:
     columns: Columns
     fixed: tuple[int, ...]
     """Jobs that stay whatever happens: pinned ones and orphans."""
+
+    @cached_property
+    def kept(self) -> dict[int, Decision]:
+        """Decisions that leave running jobs as they are, by job."""
+        s = self.snapshot
+        return {j: kept(s, j) for j in np.flatnonzero(s.running).tolist()}
 
     def move_names(self, first: int, end: int) -> list[str]:
         """What move columns stand for, by their places among the moves."""
