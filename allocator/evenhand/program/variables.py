@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.target import Target
+from evenhand.goals import Goals
 from evenhand.outcome import MOVES, Decision, Move, Places, kept
 from evenhand.program.index import Index, Unit
 from evenhand.program.prices import Prices
@@ -253,6 +254,11 @@ class Program:
     columns: Columns
     fixed: tuple[int, ...]
     """Jobs that stay whatever happens: pinned ones and orphans."""
+
+    @cached_property
+    def goals(self) -> Goals:
+        """What plans are judged by."""
+        return Goals(self.snapshot, self.entitlement, self.target, self.owed)
 
     @cached_property
     def kept(self) -> dict[int, Decision]:
