@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
-from evenhand.goals import excess, goals, objective, standing
+from evenhand.goals import excess, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Move, Outcome
 from evenhand.program.budget import Budget
@@ -107,8 +107,7 @@ class _Search:
         self._offered: IntArray | None = None
 
     def _worth(self, outcome: Outcome) -> float:
-        p = self._program
-        return objective(goals(p.snapshot, p.entitlement, p.target, p.owed, outcome))
+        return objective(self._program.goals.of(outcome))
 
     def _offer(self, x: IntArray | None) -> Outcome | None:
         """Lift a point and keep it if it is the best yet."""
