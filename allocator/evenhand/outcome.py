@@ -96,16 +96,20 @@ class Outcome:
 def tabulate(decisions: Mapping[int, Decision]) -> Table:
     """Lay decisions out as arrays."""
     jobs = sorted(decisions)
-    listed = [decisions[j] for j in jobs]
-    count = len(jobs)
-    rows = [(i, n, g) for i, d in enumerate(listed) if d.places for n, g in d.places]
+    busy = [(i, d) for i, d in enumerate(map(decisions.__getitem__, jobs)) if d is not WAITS]  # most only wait
+    place = np.array([i for i, _ in busy], dtype=np.int64)
+    rows = [(i, n, g) for i, d in busy if d.places for n, g in d.places]
     at, node, part = np.array(rows, dtype=np.int64).reshape(len(rows), 3).T
+    move, gpu_type, reserved = (np.full(len(jobs), value) for value in (_CODE[Move.WAIT], -1, -1))
+    move[place] = [_CODE[d.move] for _, d in busy]
+    gpu_type[place] = [d.gpu_type for _, d in busy]
+    reserved[place] = [d.reserved_type for _, d in busy]
     return Table(
         job=np.array(jobs, dtype=np.int64),
-        move=np.fromiter((_CODE[d.move] for d in listed), dtype=np.int64, count=count),
-        gpus=np.bincount(at, part, count).astype(np.int64),
-        gpu_type=np.fromiter((d.gpu_type for d in listed), dtype=np.int64, count=count),
-        reserved_type=np.fromiter((d.reserved_type for d in listed), dtype=np.int64, count=count),
+        move=move,
+        gpus=np.bincount(at, part, len(jobs)).astype(np.int64),
+        gpu_type=gpu_type,
+        reserved_type=reserved,
         at=at,
         node=node,
         part=part,

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
-from evenhand.goals import FloatArray, excess, goals, objective, standing
+from evenhand.goals import FloatArray, excess, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Move, Outcome
 from evenhand.program.blocks import blocks_of
@@ -111,8 +111,7 @@ class _Search:
         """The best point of the program as it is."""
 
     def _worth(self, outcome: Outcome) -> float:
-        p = self._program
-        return objective(goals(p.snapshot, p.entitlement, p.target, p.owed, outcome))
+        return objective(self._program.goals.of(outcome))
 
     def _offer(self, x: IntArray | None) -> Outcome | None:
         """Lift a point and keep it if it is the best yet."""
