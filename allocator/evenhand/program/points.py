@@ -36,6 +36,8 @@ CLOSE = 1e-5
 """A point this near its bound (throughput units) is as good as proven."""
 LP_SHARE = 0.4
 """Share of the time limit that the LP relaxation may take, as an iteration's time is estimated: fixed part and per row."""
+LP_CLOCK = 0.6
+"""Share of what the clock leaves that it may take at most, a safeguard."""
 LP_ITERATION_S = 4e-5
 LP_ITERATION_ROW_S = 5e-9
 
@@ -68,9 +70,9 @@ def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
     program = LinearProgram(
         arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True
     )
-    result = program.solve(max(1_000, round(allowed)), time_limit_s=budget.wall_s)
+    result = program.solve(max(1_000, round(allowed)), time_limit_s=LP_CLOCK * budget.wall_s)
     if result.status is not LpStatus.OPTIMAL:
-        budget.in_time()
+        budget.cut_by_wall = budget.cut_by_wall or result.iterations < round(allowed)
         return None
     value = result.objective + arrays.offset / SCALE
     return Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)), result.row_dual, result.iterations)
