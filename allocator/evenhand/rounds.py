@@ -41,10 +41,10 @@ from evenhand_models import (
 from evenhand_models.collection import without_collection
 
 RESERVE_SHARE = 0.04
-RESERVE_OF_MEASURED = 10.0
+RESERVE_OF_MEASURED = 14.0
 RESERVE_PER_PAIR_S = 1e-7
 """Kept for words, audit and sealing: a share of the limit; what reading and the greedy plan took, which grow with the same
-jobs and on the same machine (mostly 7 to 13 times as long, from 60 to 100,000 jobs: benchmarks/rounds/stages.py);
+jobs and on the same machine (mostly 13 to 19 times as long, from 60 to 20,000 jobs: benchmarks/rounds/stages.py);
 and what comparing every pair of groups takes."""
 
 FORMULATE_PER_INDEX = 3.0
