@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -27,24 +27,62 @@ ACTIONS = {
 
 def assignments(snapshot: Snapshot, outcome: Outcome, words: Mapping[int, Explanation]) -> tuple[Assignment, ...]:
     """One assignment for every job that came in (rules A1, A2)."""
-    after = _after(snapshot, outcome)
-    return tuple(
-        _assignment(snapshot, j, job, outcome.decisions.get(j), after.get(j, ()), words[j])
-        for j, job in enumerate(snapshot.jobs)
+    after, decisions = _after(snapshot, outcome), outcome.decisions
+    kinds: list[str | None] = [*snapshot.types, None]  # -1, no type, is the last
+    wait, waits = Move.WAIT, Action.WAIT  # most jobs wait, and to look an enum's member up takes long
+    found = []
+    for j, job in enumerate(snapshot.jobs):
+        d = decisions.get(j)
+        if d is not None and d.move is wait:
+            found.append(_assigned(job.id, waits, words[j], gpu_type=kinds[d.reserved_type]))
+        elif d is not None:
+            found.append(_decided(snapshot, j, job, d, after.get(j, ()), words[j]))
+        else:
+            found.append(_undecided(snapshot, j, job, words[j]))
+    return tuple(found)
+
+
+def _assigned(
+    job: str,
+    action: Action,
+    words: Explanation,
+    *,
+    gpus: int = 0,
+    gpu_type: str | None = None,
+    placement: tuple[Placement, ...] = (),
+    after: tuple[str, ...] = (),
+    until: datetime | None = None,
+    requeue: bool | None = None,
+    unallocated: bool = False,
+) -> Assignment:
+    return made(
+        Assignment,
+        {
+            "job": job,
+            "action": action,
+            "gpus": gpus,
+            "gpu_type": gpu_type,
+            "placement": placement,
+            "after": after,
+            "protected_until_at": until,
+            "requeue": requeue,
+            "unallocated": unallocated,
+            "earliest_start_at": words.earliest_start_at,
+            "cheapest_change": words.cheapest_change,
+            "reasons": words.reasons,
+        },
     )
 
 
-def _assignment(
-    s: Snapshot, j: int, job: Job, d: Decision | None, after: tuple[str, ...], words: Explanation
-) -> Assignment:
-    if d is None:
-        if s.infeasible[j]:
-            return Assignment(job=job.id, action=Action.INFEASIBLE, reasons=words.reasons)
-        kind = next((int(s.node_type[n]) for n, _ in s.placement[j] if n >= 0), -1)
-        return Assignment(
-            job=job.id, action=Action.KEEP, gpus=job.placed_gpus, gpu_type=s.types[kind] if kind >= 0 else None,
-            placement=job.placement, reasons=words.reasons,
-        )  # fmt: skip
+def _undecided(s: Snapshot, j: int, job: Job, words: Explanation) -> Assignment:
+    """A job that no round decides about: it can never run, or is on its way out."""
+    if s.infeasible[j]:
+        return _assigned(job.id, Action.INFEASIBLE, words)
+    kind = next((s.types[s.node_type[n]] for n, _ in s.placement[j] if n >= 0), None)
+    return _assigned(job.id, Action.KEEP, words, gpus=job.placed_gpus, gpu_type=kind, placement=job.placement)
+
+
+def _decided(s: Snapshot, j: int, job: Job, d: Decision, after: tuple[str, ...], words: Explanation) -> Assignment:
     runs = bool(d.places)
     held_type = d.gpu_type if runs else d.reserved_type
     budgeted = bool(s.budgeted[j])
@@ -53,22 +91,17 @@ def _assignment(
         began = s.now if d.move in ARRIVALS else min(s.now, job.started_at or s.now)
         until = began + timedelta(seconds=int(s.contract_s[j]))
         until = until if until > s.now else None
-    return made(
-        Assignment,
-        {
-            "job": job.id,
-            "action": ACTIONS[d.move],
-            "gpus": d.gpus,
-            "gpu_type": s.types[held_type] if held_type >= 0 else None,
-            "placement": _placement(s, job, d),
-            "after": after,
-            "protected_until_at": until,
-            "requeue": bool(s.hit[j] or job.contract.resumable) if d.move is Move.PREEMPT else None,
-            "unallocated": bool(runs and not budgeted and s.live[j]),
-            "earliest_start_at": words.earliest_start_at,
-            "cheapest_change": words.cheapest_change,
-            "reasons": words.reasons,
-        },
+    return _assigned(
+        job.id,
+        ACTIONS[d.move],
+        words,
+        gpus=d.gpus,
+        gpu_type=s.types[held_type] if held_type >= 0 else None,
+        placement=_placement(s, job, d),
+        after=after,
+        until=until,
+        requeue=bool(s.hit[j] or job.contract.resumable) if d.move is Move.PREEMPT else None,
+        unallocated=bool(runs and not budgeted and s.live[j]),
     )
 
 

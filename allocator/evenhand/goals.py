@@ -115,15 +115,22 @@ def largest_gangs(snapshot: Snapshot) -> FloatArray:
     return found
 
 
-def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
-    """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first."""
+def excess(
+    snapshot: Snapshot, target: Target, allocated: IntArray | FloatArray, counted_throughput: FloatArray
+) -> FloatArray:
+    """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first.
+
+    Parameters
+    ----------
+    allocated : GPUs of groups by type, [G, T]; counted_throughput : of groups, float [G]; both as in `Standing`.
+    """
     leaves = target.leaves
     if not len(leaves):
         return np.zeros((0, 0))
     e = target.entitled
-    bundles = got.allocated[leaves].astype(np.float64)
+    bundles = allocated[leaves].astype(np.float64)
     biggest = largest_gangs(snapshot)[leaves]
-    beyond = wished_of(target.values, bundles) - (got.counted_throughput[leaves] + biggest)[:, None]
+    beyond = wished_of(target.values, bundles) - (counted_throughput[leaves] + biggest)[:, None]
     found = np.maximum(beyond * (e[None, :] / e[:, None]), 0.0)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)
@@ -187,14 +194,14 @@ class Goals:
         ]
         self._aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
         self._leaf_weights = [weight.leaf[g] for g in target.leaves.tolist()]
-        self._owed = [(j, gang_weight(s, weight, j) * int(s.size[j])) for j in owed]
+        self._owed = [(j, gang_weight(s, entitled, weight, j) * int(s.size[j])) for j in owed]
 
     def of(self, outcome: Outcome) -> tuple[GoalValue, ...]:
         """All goals of a plan in rank order; their parts sum to the objective."""
         s, target = self._s, self._target
         got = standing(s, outcome)
         guarantees, inner, leaves = self._shortfalls(outcome, got)
-        envied = excess(s, target, got)
+        envied = excess(s, target, got.allocated, got.counted_throughput)
         worths = _worths(self._prices, s, outcome)
         order, work, change = (_sum(column) for column in worths[:, s.budgeted[outcome.table.job]])
         spare = worths[:, (s.live & ~s.budgeted)[outcome.table.job]]

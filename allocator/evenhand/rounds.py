@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evenhand.assignments import assignments
-from evenhand.audit import audit
+from evenhand.audit import Auditor
 from evenhand.certify import certificate
 from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
@@ -40,12 +40,14 @@ from evenhand_models import (
 )
 from evenhand_models.collection import without_collection
 
+PREPARED = ("prepare", "warn", "hash")
+"""Stages of `prepare`."""
 RESERVE_SHARE = 0.04
-RESERVE_OF_MEASURED = 14.0
+RESERVE_OF_PREPARED = 4.5
 RESERVE_PER_PAIR_S = 1e-7
-"""Kept for words, audit and sealing: a share of the limit; what reading and the greedy plan took, which grow with the same
-jobs and on the same machine (mostly 13 to 19 times as long, from 60 to 20,000 jobs: benchmarks/rounds/stages.py);
-and what comparing every pair of groups takes."""
+"""Kept for words, audit and sealing: a share of the limit; some times what the part of them took that needs no plan and
+is done before the search, for the rest looks at the same jobs in the same way (it took 1.8 to 4.8 times as long, from 60
+to 20,000 jobs: benchmarks/rounds/stages.py); and what comparing every pair of groups takes."""
 
 FORMULATE_PER_INDEX = 3.0
 """Building the program takes about this many times what its index took."""
@@ -60,6 +62,16 @@ class _Round:
     index: Index
     forced: FloatArray
     pareto: Pareto | None
+    prepared: Prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """What a plan needs and has no say in: done before the search, so that it tells how long the rest will take."""
+
+    auditor: Auditor
+    warnings: tuple[PlanWarning, ...]
+    state_hash: str
 
 
 def allocate(state: ClusterState, policy: Policy | None = None) -> Plan:
@@ -106,7 +118,9 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
         index = build_index(snapshot, owed)
     with deadline.stage("greedy"):
         first = greedy(snapshot, entitled, index)
-    the_round = _Round(snapshot, entitled, target, owed, index, forced, pareto)
+    the_round = _Round(
+        snapshot, entitled, target, owed, index, forced, pareto, prepare(state, policy, snapshot, entitled, deadline)
+    )
     trouble: str | None = None
     try:
         solved = _searched(the_round, first, deadline, memory)
@@ -114,7 +128,7 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
             better = _better(the_round, solved)
         plan = _write(the_round, better, deadline)
         with deadline.stage("audit"):
-            report = audit(state, plan, policy)
+            report = the_round.prepared.auditor.judge(plan)
         trouble = None if report.ok else f"its audit found {report.findings[0].rule}: {report.findings[0].message}"
     except (PlacementError, SolverError, OverflowError) as defect:
         trouble = str(defect)
@@ -122,10 +136,22 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
         return _sealed(plan, deadline)
     plan = _write(the_round, Solved(first, None, False, False, {}), deadline, fallback=trouble)
     with deadline.stage("audit"):
-        report = audit(state, plan, policy)
+        report = the_round.prepared.auditor.judge(plan)
     if not report.ok:
         raise AuditFailed(report.findings[0].rule, report.findings[0].message)
     return _sealed(plan, deadline)
+
+
+def prepare(
+    state: ClusterState, policy: Policy, snapshot: Snapshot, entitled: Entitlement, deadline: Deadline
+) -> Prepared:
+    """Do what words, audit and sealing need to do whatever the plan will be."""
+    with deadline.stage("prepare"):
+        auditor = Auditor(state, policy)
+    with deadline.stage("warn"):
+        warnings = warnings_of(snapshot, entitled)
+    with deadline.stage("hash"):
+        return Prepared(auditor, warnings, state_hash(state))
 
 
 def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
@@ -142,8 +168,8 @@ def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Mem
 def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
     """Seconds to keep for what comes after the search."""
     pairs = len(target.leaves) * (len(target.leaves) + groups)
-    measured_s = (deadline.stages_ms["read"] + deadline.stages_ms["greedy"]) / 1000
-    return RESERVE_SHARE * deadline.limit_s + RESERVE_OF_MEASURED * measured_s + RESERVE_PER_PAIR_S * pairs
+    prepared_s = sum(deadline.stages_ms[name] for name in PREPARED) / 1000
+    return RESERVE_SHARE * deadline.limit_s + RESERVE_OF_PREPARED * prepared_s + RESERVE_PER_PAIR_S * pairs
 
 
 def _better(the_round: _Round, solved: Solved) -> Solved:
@@ -179,18 +205,15 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
             the_round.pareto,
             cut_by_time=solved.cut_by_time,
         )
-    with deadline.stage("warn"):
-        warnings = warnings_of(s, entitled)
-        if fallback is not None:
-            message = f"The greedy plan was served, because the better one could not be: {fallback}."
-            warnings = (*warnings, PlanWarning(code=WarningCode.FALLBACK_SERVED, message=message))
+    warnings = the_round.prepared.warnings
+    if fallback is not None:
+        message = f"The greedy plan was served, because the better one could not be: {fallback}."
+        warnings = (*warnings, PlanWarning(code=WarningCode.FALLBACK_SERVED, message=message))
     with deadline.stage("report"):
         groups = group_reports(s, entitled, target, got, outcome)
         unlocked = unlocks(s, outcome)
     with deadline.stage("assign"):
         assigned = assignments(s, outcome, words)
-    with deadline.stage("hash"):
-        hashed = state_hash(s.state)
     return Plan(
         now=s.now,
         policy=s.policy,
@@ -199,7 +222,10 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
         certificate=proof,
         unlocks=unlocked,
         solver=SolverReport(
-            stages_ms=deadline.stages_ms, sizes=solved.sizes, engine_version=VERSION, state_hash=hashed
+            stages_ms=deadline.stages_ms,
+            sizes=solved.sizes,
+            engine_version=VERSION,
+            state_hash=the_round.prepared.state_hash,
         ),
         warnings=warnings,
     )
@@ -209,6 +235,4 @@ def _sealed(plan: Plan, deadline: Deadline) -> Plan:
     """The plan with its hash, and with all stages that were measured until it was ready."""
     with deadline.stage("seal"):
         sealed = seal(plan)
-    return sealed.model_copy(
-        update={"solver": sealed.solver.model_copy(update={"stages_ms": dict(deadline.stages_ms)})}
-    )
+    return sealed.with_solver(sealed.solver.model_copy(update={"stages_ms": dict(deadline.stages_ms)}))

@@ -68,11 +68,12 @@ def once(body: bytes) -> dict[str, float]:
         first = rounds.greedy(s, entitled, index)
     with stage("top_up"):
         first = rounds.top_up(s, entitled, index, rounds.restore(s, first))
-    the_round = rounds._Round(s, entitled, target, owed, index, forced, pareto)
     deadline = _CpuStages(stage)
+    prepared = rounds.prepare(state, policy, s, entitled, deadline)
+    the_round = rounds._Round(s, entitled, target, owed, index, forced, pareto, prepared)
     plan = rounds._write(the_round, rounds.Solved(first, None, False, False, {}), deadline)  # type: ignore[arg-type]
     with stage("audit"):
-        report = rounds.audit(state, plan, policy)
+        report = prepared.auditor.judge(plan)
     assert report.ok, report.findings[0]
     with stage("seal"):
         sealed = rounds.seal(plan)

@@ -7,11 +7,10 @@ zone instants were written in, on ``1`` against ``1.0``, or on whether a default
 from __future__ import annotations
 
 from hashlib import sha256
-from itertools import chain
 
 from evenhand_models.cluster import ClusterState
 from evenhand_models.plan import Plan
-from evenhand_models.writing import plan_pieces
+from evenhand_models.writing import Written, written
 
 
 def canonical_state_bytes(state: ClusterState) -> bytes:
@@ -35,17 +34,22 @@ def state_hash(state: ClusterState) -> str:
 
 def canonical_bytes(plan: Plan) -> bytes:
     """Return a plan as compact UTF-8 JSON without ``solver``: what two rounds are compared by."""
-    return b"".join(chain.from_iterable(plan_pieces(plan, solver=False)))
+    return b"".join(written(plan).blocks())
 
 
 def plan_hash(plan: Plan) -> str:
     """Return the SHA-256 of a plan's canonical bytes, 64 hexadecimal digits."""
+    return _hash_of(written(plan))
+
+
+def _hash_of(text: Written) -> str:
     found = sha256()
-    for pieces in plan_pieces(plan, solver=False):
-        found.update(b"".join(pieces))
+    for block in text.blocks():
+        found.update(block)
     return found.hexdigest()
 
 
 def seal(plan: Plan) -> Plan:
-    """Return the plan with its own hash written into ``solver.plan_hash``."""
-    return plan.model_copy(update={"solver": plan.solver.model_copy(update={"plan_hash": plan_hash(plan)})})
+    """Return the plan with its own hash written into ``solver.plan_hash``, and with what was written to find it."""
+    text = written(plan)
+    return plan.with_solver(plan.solver.model_copy(update={"plan_hash": _hash_of(text)}), text)

@@ -8,6 +8,8 @@ from evenhand_models.quantities import WireModel
 
 M = TypeVar("M", bound=WireModel)
 _set = object.__setattr__
+_NAMES: dict[type[WireModel], set[str]] = {}
+"""The fields of each model, all of them given: words share the set, which pydantic copies before it changes it."""
 
 
 def made(model: type[M], fields: dict[str, object]) -> M:
@@ -20,7 +22,7 @@ def made(model: type[M], fields: dict[str, object]) -> M:
     """
     word = model.__new__(model)
     _set(word, "__dict__", fields)
-    _set(word, "__pydantic_fields_set__", set(fields))
+    _set(word, "__pydantic_fields_set__", _NAMES.get(model) or _NAMES.setdefault(model, set(fields)))
     _set(word, "__pydantic_extra__", None)
     _set(word, "__pydantic_private__", None)
     return word

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from itertools import chain
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field
@@ -29,7 +28,7 @@ from evenhand_models.quantities import (
     WireModel,
 )
 from evenhand_models.reasons import PlanWarning, Reason
-from evenhand_models.writing import plan_pieces
+from evenhand_models.writing import Written, written
 
 T = TypeVar("T")
 
@@ -150,6 +149,8 @@ class SolverReport(WireModel):
 class Plan(WireModel):
     """The answer of a round. Lists are put in one order at birth (goals and reasons keep their rank)."""
 
+    __slots__ = ("_text",)
+
     now: Instant = Field(description="The instant of the decision.")
     policy: Policy = Field(description="The policy in force, defaults filled in.")
     assignments: Annotated[tuple[Assignment, ...], _ordered(lambda item: item.job)] = Field(
@@ -172,4 +173,20 @@ class Plan(WireModel):
 
     def to_json_bytes(self) -> bytes:
         """Return the plan as UTF-8 JSON, compact, fields in one fixed order: equal plans, equal bytes."""
-        return b"".join(chain.from_iterable(plan_pieces(self, solver=True)))
+        return (self._kept() or written(self)).with_solver(self)
+
+    def with_solver(self, solver: SolverReport, text: Written | None = None) -> Plan:
+        """Return the plan with another report of its solver, of which nothing else depends.
+
+        Parameters
+        ----------
+        text : the plan as written, if the caller has it; it is kept for `to_json_bytes`. Unset: what this plan keeps.
+        """
+        plan = self.model_copy(update={"solver": solver})
+        object.__setattr__(plan, "_text", self._kept() if text is None else text)
+        return plan
+
+    def _kept(self) -> Written | None:
+        """Return what was written of this very plan, if anything was; a copy with other fields keeps nothing."""
+        found: Written | None = getattr(self, "_text", None)
+        return found

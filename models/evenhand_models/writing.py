@@ -1,77 +1,142 @@
-"""A plan as JSON bytes, the same that pydantic writes, in less time: a reason given to many jobs is written once."""
+"""A plan as JSON bytes, the same that pydantic writes, in less time: what many jobs are told is written once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from json.encoder import encode_basestring as quoted
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import TypeAdapter
 
-from evenhand_models.quantities import WireModel
 from evenhand_models.reasons import Reason
 
 if TYPE_CHECKING:
     from evenhand_models.plan import Assignment, Plan
 
-_AT_ONCE = 1_000
-"""So many assignments are written together."""
+_AT_ONCE = 4_000
+"""So many pieces are joined at a time where all of them together are not wanted: what fits a cache."""
 
 
-def plan_pieces(plan: Plan, *, solver: bool) -> Iterator[list[bytes]]:
-    """Write a plan as compact UTF-8 JSON, piece by piece, some at a time; joined they are the document.
+class Written(NamedTuple):
+    """A plan as compact UTF-8 JSON but for ``solver``, in pieces; all of them joined are the canonical plan.
 
-    Parameters
+    Attributes
     ----------
-    solver : whether ``solver`` is written as well.
+    head : what stands before ``solver``; tail : what stands behind it.
     """
-    names = [name for name in type(plan).model_fields if solver or name != "solver"]
-    for place, name in enumerate(names):
-        yield [b"," if place else b"{"]
-        if name == "assignments":
-            yield [b'"assignments":[']
-            yield from _listed(plan.assignments)
-            yield [b"]"]
-        else:
-            yield [plan.model_dump_json(include={name}).encode()[1:-1]]
-    yield [b"}"]
+
+    head: list[bytes]
+    tail: list[bytes]
+
+    def blocks(self) -> Iterator[bytes]:
+        """Return the canonical plan, some at a time."""
+        for pieces in self:
+            for start in range(0, len(pieces), _AT_ONCE):
+                yield b"".join(pieces[start : start + _AT_ONCE])
+
+    def with_solver(self, plan: Plan) -> bytes:
+        """Return the whole document, ``solver`` as the plan has it now."""
+        return b"".join([*self.head, b",", _field(plan, "solver"), *self.tail])
 
 
-def _listed(assignments: Sequence[Assignment]) -> Iterator[list[bytes]]:
-    """Write assignments without the brackets around them."""
-    known: dict[int, bytes] = {}
-    for start in range(0, len(assignments), _AT_ONCE):
-        some = assignments[start : start + _AT_ONCE]
-        fresh = {id(r): r for r in chain.from_iterable(a.reasons for a in some) if id(r) not in known}
-        known.update(zip(fresh, _apart(list(fresh.values()), Reason), strict=True))
-        pieces: list[bytes] = []
-        for head, one in zip(_apart(some, type(some[0]), without="reasons"), some, strict=True):
-            pieces += (head[:-1], b',"reasons":[')
-            for reason in one.reasons:
-                pieces += (known[id(reason)], b",")
-            if one.reasons:
-                pieces.pop()
-            pieces += (b"]}", b",")
-        if start + _AT_ONCE >= len(assignments):
-            pieces.pop()
-        yield pieces
+def written(plan: Plan) -> Written:
+    """Write all of a plan but ``solver``."""
+    names = list(type(plan).model_fields)
+    place = names.index("solver")
+    head = [b"{"]
+    for name in names[:place]:
+        head += _assignments(plan.assignments) if name == "assignments" else (_field(plan, name),)
+        head.append(b",")
+    head.pop()
+    tail = [piece for name in names[place + 1 :] for piece in (b",", _field(plan, name))]
+    return Written(head, [*tail, b"}"])
 
 
-def _apart(words: Sequence[WireModel], model: type[WireModel], without: str | None = None) -> list[bytes]:
-    """Write words one by one, in one go: where one ends and the next begins cannot stand inside a string.
-
-    Parameters
-    ----------
-    without : a field to leave out, not the first one.
-    """
-    if not words:
-        return []
-    first = f'{{"{next(iter(model.model_fields))}":'.encode()
-    if model not in _WRITERS:
-        _WRITERS[model] = TypeAdapter(list[model])  # type: ignore[valid-type]
-    exclude = None if without is None else {"__all__": {without}}
-    written = _WRITERS[model].dump_json(list(words), exclude=exclude)
-    return [first + rest + b"}" for rest in written[1 + len(first) : -2].split(b"}," + first)]
+def _field(plan: Plan, name: str) -> bytes:
+    """Write one field with its name, by pydantic."""
+    return plan.model_dump_json(include={name}).encode()[1:-1]
 
 
-_WRITERS: dict[type[WireModel], TypeAdapter[Any]] = {}
+class _Writer:
+    """Writes what jobs are told; whatever is said to many of them is put into JSON once."""
+
+    def __init__(self, reasons: Iterable[Reason]) -> None:
+        """Look whether any sentence needs an escape: nearly never one does, and then none is looked at again."""
+        said = "".join(reason.message for reason in reasons).encode()
+        self._quoted = quoted if len(said.translate(None, _ESCAPED)) < len(said) else '"{}"'.format
+        self.texts, self.names, self.instants = _Texts(), _Names(), _Instants()
+
+    def head(self, one: Assignment) -> str:
+        """Write an assignment up to its reasons."""
+        placement = ",".join([f'{{"node":{self.texts[part.node]},"gpus":{part.gpus}}}' for part in one.placement])
+        return (
+            f'{{"job":{quoted(one.job)},"action":"{one.action}","gpus":{one.gpus},'
+            f'"gpu_type":{self.texts[one.gpu_type]},"placement":[{placement}],"after":{self.names[one.after]},'
+            f'"protected_until_at":{self.instants[one.protected_until_at]},"requeue":{_FLAG[one.requeue]},'
+            f'"unallocated":{_FLAG[one.unallocated]},"earliest_start_at":{self.instants[one.earliest_start_at]},'
+            f'"cheapest_change":{self.texts[one.cheapest_change]},"reasons":['
+        )
+
+    def reason(self, reason: Reason) -> bytes:
+        """Write a reason, with a comma before it."""
+        return (
+            f',{{"code":"{reason.code}","message":{self._quoted(reason.message)},"refs":{self.names[reason.refs]},'
+            f'"earliest_start_at":{self.instants[reason.earliest_start_at]},'
+            f'"cheapest_change":{self.texts[reason.cheapest_change]}}}'
+        ).encode()
+
+
+def _assignments(assignments: Sequence[Assignment]) -> list[bytes]:
+    """Write assignments, with their name."""
+    if not assignments:
+        return [b'"assignments":[]']
+    # Reasons are told apart by identity: one is given to many jobs, and all live as long as the plan.
+    given = list(chain.from_iterable([one.reasons for one in assignments]))
+    keys = list(map(id, given))
+    known = dict(zip(keys, given, strict=True))
+    writer = _Writer(known.values())
+    later = {key: writer.reason(reason) for key, reason in known.items()}
+    first = {key: later[key][1:] for key in {id(one.reasons[0]) for one in assignments if one.reasons}}
+    pieces, listed, place, ahead = [], list(map(later.__getitem__, keys)), 0, '"assignments":['
+    for one in assignments:
+        pieces.append((ahead + writer.head(one)).encode())
+        if one.reasons:
+            end = place + len(one.reasons)
+            pieces.append(first[keys[place]])
+            pieces += listed[place + 1 : end]
+            place = end
+        ahead = "]},"
+    pieces.append(b"]}]")
+    return pieces
+
+
+class _Instants(dict[datetime | None, str]):
+    """Instants as pydantic writes them."""
+
+    def __missing__(self, at: datetime | None) -> str:
+        found = self[at] = _INSTANT.dump_json(at).decode()
+        return found
+
+
+class _Texts(dict[str | None, str]):
+    """Names and sentences."""
+
+    def __missing__(self, text: str | None) -> str:
+        found = self[text] = "null" if text is None else quoted(text)
+        return found
+
+
+class _Names(dict[tuple[str, ...], str]):
+    """Lists of names."""
+
+    def __missing__(self, names: tuple[str, ...]) -> str:
+        found = self[names] = f"[{','.join(map(quoted, names))}]"
+        return found
+
+
+_INSTANT = TypeAdapter(datetime | None)
+_FLAG = {None: "null", False: "false", True: "true"}
+_ESCAPED = bytes([*range(32), *b'"\\'])
+"""Bytes that JSON writes otherwise inside a string."""

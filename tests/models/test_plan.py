@@ -1,6 +1,7 @@
 """A plan has one spelling, survives being written, and its hash leaves out how it came about."""
 
 import json
+import pickle
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
@@ -130,6 +131,35 @@ def test_a_certificate_cannot_hold_what_is_no_number(value):
 def test_a_reason_outside_the_closed_list_cannot_be_given():
     with pytest.raises(ValueError, match="Input should be"):
         Reason(code="because", message="m")
+
+
+def test_every_character_is_written_as_the_model_writes_it():
+    letters = [chr(code) for code in (*range(0x250), 0x2028, 0xFFFD, 0x10FFFF)]
+    said = [Reason(code="priority", message=f"a{letter}b", cheapest_change=letter) for letter in letters]
+    every = Assignment(
+        job="j1",
+        action="preempt",
+        gpus=3,
+        gpu_type="é",
+        placement=[{"node": "n1", "gpus": 2}, {"node": "n0", "gpus": 1}],
+        after=("j2", "j3"),
+        protected_until_at=NOW,
+        requeue=False,
+        unallocated=True,
+        reasons=said,
+    )
+    for reasons in (said, said[0x61:0x7B], said[:1]):
+        given = plan(assignments=(every.model_copy(update={"reasons": tuple(reasons)}),))
+        assert given.to_json_bytes() == given.model_dump_json().encode()
+
+
+def test_a_copy_of_a_sealed_plan_is_written_as_the_copy_is():
+    sealed = seal(plan())
+    other = sealed.model_copy(update={"groups": ()})
+    assert other.to_json_bytes() == other.model_dump_json().encode() != sealed.to_json_bytes()
+    timed = sealed.with_solver(sealed.solver.model_copy(update={"stages_ms": {"audit": 1.0}}))
+    assert timed.to_json_bytes() == timed.model_dump_json().encode() != sealed.to_json_bytes()
+    assert pickle.loads(pickle.dumps(sealed)) == sealed == seal(plan())
 
 
 def odd_assignments(count):

@@ -41,7 +41,7 @@ def test_a_plan_that_fails_its_audit_is_not_served(monkeypatch: pytest.MonkeyPat
     def once(*args: object) -> AuditReport:
         return verdicts.pop() if verdicts else AuditReport(())
 
-    monkeypatch.setattr(rounds, "audit", once)
+    monkeypatch.setattr(rounds.Auditor, "judge", once)
     plan = allocate(state)
     assert plan.certificate.status is CertificateStatus.FALLBACK
     assert "C1: a node is over its room" in plan.warnings[-1].message or any(
@@ -50,7 +50,7 @@ def test_a_plan_that_fails_its_audit_is_not_served(monkeypatch: pytest.MonkeyPat
 
 
 def test_nothing_is_served_if_no_plan_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "audit", lambda *_: AuditReport((Finding("G1", "half a gang", ()),)))
+    monkeypatch.setattr(rounds.Auditor, "judge", lambda *_: AuditReport((Finding("G1", "half a gang", ()),)))
     with pytest.raises(AuditFailed, match="half a gang") as caught:
         allocate(instance("small"))
     assert caught.value.rule == "G1"

@@ -83,17 +83,17 @@ def test_owed_and_received_stand_by_group_as_the_report_says(office: Office) -> 
 
 def test_a_plan_that_fails_its_audit_is_counted_and_so_is_the_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
     request = parse_request(TINY)
-    real, asked = evenhand.rounds.audit, []
+    real, asked = evenhand.rounds.Auditor.judge, []
 
-    def doubting(state: Any, plan: Any, policy: Any) -> Any:
-        report = real(state, plan, policy)
+    def doubting(auditor: Any, plan: Any) -> Any:
+        report = real(auditor, plan)
         asked.append(plan)
         if len(asked) > 1:
             return report
         broken = plan.model_copy(update={"assignments": plan.assignments[1:]})
-        return real(state, broken, policy)
+        return real(auditor, broken)
 
-    monkeypatch.setattr(evenhand.rounds, "audit", doubting)
+    monkeypatch.setattr(evenhand.rounds.Auditor, "judge", doubting)
     figures = figures_of(allocate(request.state, request.policy))
     assert (figures.status, figures.audit_failed) == ("fallback", True)
 

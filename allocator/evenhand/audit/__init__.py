@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from evenhand.audit.answers import names_in
 from evenhand.audit.certificate import check_certificate, check_groups, figures
 from evenhand.audit.decisions import decisions_of
 from evenhand.audit.dues import dues
@@ -16,10 +17,10 @@ from evenhand.audit.fairness import bundles_of, check_target
 from evenhand.audit.reading import Reading, read
 from evenhand.audit.report import AuditReport, Finding
 from evenhand.audit.rules import check_answers, check_reservations, check_rules
-from evenhand.audit.target import aim_at
+from evenhand.audit.target import aim_at, entitled_leaves
 from evenhand_models import ClusterState, Plan, Policy
 
-__all__ = ["AuditReport", "Finding", "audit"]
+__all__ = ["AuditReport", "Auditor", "Finding", "audit"]
 
 
 def audit(state: ClusterState, plan: Plan, policy: Policy | None = None) -> AuditReport:
@@ -40,28 +41,42 @@ def audit(state: ClusterState, plan: Plan, policy: Policy | None = None) -> Audi
         All breaches found. Where assignments or group reports are missing, unknown or of the wrong kind, only
         that is reported: the rest would make no sense.
     """
-    return AuditReport(tuple(_findings(state, plan, plan.policy if policy is None else policy)))
+    return Auditor(state, plan.policy if policy is None else policy).judge(plan)
 
 
-def _findings(state: ClusterState, plan: Plan, policy: Policy) -> Iterator[Finding]:
-    """Check step by step."""
-    if plan.policy != policy:
-        yield Finding("A1", "the plan was made under another policy than the one asked for.")
-    reading = read(state, policy)
-    broken = [*check_answers(reading, plan), *_check_reports(reading, plan)]
-    yield from broken
-    if broken:
-        return
-    yield from check_rules(reading, plan)
-    owed = dues(reading)
-    given = bundles_of(reading, plan)
-    target = aim_at(reading, owed, given)
-    yield from check_target(reading, owed, target, given, proven=plan.certificate.target_proven)
-    decisions = decisions_of(reading, plan)
-    yield from check_reservations(reading, decisions)
-    seen = figures(reading, target, decisions)
-    yield from check_groups(reading, owed, seen, plan)
-    yield from check_certificate(reading, owed, target, decisions, seen, plan)
+class Auditor:
+    """Reads a state once, before there is a plan, and judges any number of plans for it: see `audit`."""
+
+    def __init__(self, state: ClusterState, policy: Policy) -> None:
+        """Work out all that no plan has a say in: how the state is read, what is owed, floors and prices of leaves."""
+        self._policy = policy
+        self._reading = read(state, policy)
+        self._names = names_in(self._reading)
+        self._owed = dues(self._reading)
+        self._leaves = entitled_leaves(self._reading, self._owed)
+
+    def judge(self, plan: Plan) -> AuditReport:
+        """Judge a plan made for this state and policy."""
+        return AuditReport(tuple(self._findings(plan)))
+
+    def _findings(self, plan: Plan) -> Iterator[Finding]:
+        """Check step by step."""
+        reading, owed = self._reading, self._owed
+        if plan.policy != self._policy:
+            yield Finding("A1", "the plan was made under another policy than the one asked for.")
+        broken = [*check_answers(reading, plan), *_check_reports(reading, plan)]
+        yield from broken
+        if broken:
+            return
+        yield from check_rules(reading, plan, self._names)
+        given = bundles_of(reading, plan)
+        target = aim_at(reading, owed, given, self._leaves)
+        yield from check_target(reading, owed, target, given, proven=plan.certificate.target_proven)
+        decisions = decisions_of(reading, plan)
+        yield from check_reservations(reading, decisions)
+        seen = figures(reading, target, decisions)
+        yield from check_groups(reading, owed, seen, plan)
+        yield from check_certificate(reading, owed, target, decisions, seen, plan)
 
 
 def _check_reports(reading: Reading, plan: Plan) -> Iterator[Finding]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -18,6 +18,7 @@ ALLOWED = {
     JobState.TERMINATING: frozenset({Action.KEEP}),
 }
 """What may happen to a job in each state (S11)."""
+WAIT, INFEASIBLE, PREEMPT = Action.WAIT, Action.INFEASIBLE, Action.PREEMPT  # looked up for every job otherwise
 HOLDING = frozenset({Action.START, Action.KEEP, Action.MIGRATE, Action.RESIZE})
 """Actions after which a job holds GPUs."""
 
@@ -50,7 +51,7 @@ def _check_listed(reading: Reading, ids: list[str]) -> Iterator[Finding]:
 
 def _just_waits(job: JobReading, answer: Assignment) -> bool:
     """Say whether a job that may wait does and is given nothing: there is no more to such an answer."""
-    if answer.action is not Action.WAIT or job.infeasible or not job.pending:
+    if answer.action is not WAIT or job.infeasible or not job.pending:
         return False
     return answer.requeue is None and answer.gpu_type is None and not answer.gpus and not answer.placement
 
@@ -104,11 +105,14 @@ def _codes(answer: Assignment) -> set[ReasonCode]:
     return {reason.code for reason in answer.reasons}
 
 
-def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
-    """Check that every answer says why, and that what it names exists (A1, S11)."""
-    given = {id(reason): reason for answer in plan.assignments for reason in answer.reasons}  # one may be given to many
-    unknown = set(chain.from_iterable(reason.refs for reason in given.values())) - _names(reading)
+def check_reasons(reading: Reading, plan: Plan, names: Set[str]) -> Iterator[Finding]:
+    """Check that every answer says why, and that what it names is one of `names_in` the state (A1, S11)."""
+    given = list(chain.from_iterable([answer.reasons for answer in plan.assignments]))
+    apart = dict(zip(map(id, given), given, strict=True))  # one may be given to many
+    unknown = set(chain.from_iterable([reason.refs for reason in apart.values()])) - names
     for answer in plan.assignments:
+        if answer.action is WAIT and answer.reasons and not unknown:
+            continue
         refs = (answer.job,)
         if not answer.reasons:
             yield Finding("A1", f"job {answer.job!r} is answered with {answer.action} without a reason.", refs)
@@ -116,12 +120,12 @@ def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
             if not unknown.isdisjoint(reason.refs):
                 listed = ", ".join(repr(name) for name in reason.refs if name in unknown)
                 yield Finding("A1", f"a reason of job {answer.job!r} names {listed}, unknown.", refs)
-        if answer.action is Action.WAIT:
+        if answer.action is WAIT:
             continue
         job = reading.jobs[answer.job]
         if job.terminating and ReasonCode.TERMINATING not in _codes(answer):
             yield Finding("S11", f"job {answer.job!r} is terminating, which its reasons do not say.", refs)
-        stopped = answer.action is Action.PREEMPT and not job.hit
+        stopped = answer.action is PREEMPT and not job.hit
         if stopped and not _codes(answer) & {ReasonCode.PREEMPTED_FOR, ReasonCode.LIMIT_LOWERED}:
             yield Finding("R1", f"job {answer.job!r} is preempted, and no reason says for whom.", refs)
     for entry in plan.calendar:
@@ -129,21 +133,20 @@ def check_reasons(reading: Reading, plan: Plan) -> Iterator[Finding]:
             yield Finding("A1", f"the calendar of job {entry.job!r} names what is not there.", (entry.job,))
 
 
-def _names(reading: Reading) -> set[str]:
+def names_in(reading: Reading) -> set[str]:
     """Return every id a reason may name, those the state names without listing them included."""
-    jobs = [job.job for job in reading.jobs.values()]
-    names = {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types}
-    names.update(name for job in jobs for name in (job.group, job.user, job.same) if name is not None)
-    for listed in (*(job.held for job in reading.holding), *(job.requires for job in jobs if job.requires)):
-        names.update(listed)
-    names.update(*(job.speedup for job in jobs))
-    return names
+    jobs = reading.state.jobs
+    names: set[str | None] = {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types}
+    names.update([job.group for job in jobs], [job.user for job in jobs], [job.same for job in jobs])
+    names.update(*{tuple(job.speedup) for job in jobs}, *(job.held for job in reading.holding))
+    names.update(*{tuple(job.requires) for job in jobs if job.requires})
+    return {name for name in names if name is not None}
 
 
 def check_protection_dates(reading: Reading, plan: Plan) -> Iterator[Finding]:
     """Check every `protected_until_at` (S2, S10): the start, or the last while it protects, plus `c_j`."""
     for answer in plan.assignments:
-        if answer.action is Action.WAIT and answer.protected_until_at is None:
+        if answer.action is WAIT and answer.protected_until_at is None:
             continue
         job = reading.jobs[answer.job]
         if job.orphan:

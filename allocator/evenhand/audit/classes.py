@@ -60,10 +60,13 @@ class Split:
 
 def alike_in(members: Iterable[JobReading]) -> dict[Rates, int]:
     """Return the GPUs that a leaf's jobs can hold, by their throughput on the types they can use."""
-    alike: dict[Rates, int] = {}
+    gpus: dict[int, int] = {}
+    paces: dict[int, Rates] = {}
     for job in members:
-        alike[job.paces] = alike.get(job.paces, 0) + job.job.gpus
-    return alike
+        key = id(job.paces)  # one object for equal ones
+        gpus[key] = gpus.get(key, 0) + job.job.gpus
+        paces[key] = job.paces
+    return {rates: gpus[key] for key, rates in paces.items()}
 
 
 def classes_of(alike: Mapping[Rates, int]) -> tuple[JobClass, ...]:

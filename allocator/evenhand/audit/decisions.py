@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from evenhand.audit.reading import JobReading, Reading
 from evenhand_models import Action, Plan
 
+WAIT, INFEASIBLE = Action.WAIT, Action.INFEASIBLE  # to look an enum's member up for every job takes long
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -49,9 +51,11 @@ class Decisions:
 
     def taken(self, reading: Reading) -> Iterator[tuple[JobReading, Choice]]:
         """Return what happens to all jobs that do not just wait."""
+        jobs = reading.jobs
         for name, choice in self.choices.items():
-            if choice.action is not Action.WAIT and choice.action is not Action.INFEASIBLE:
-                yield reading.jobs[name], choice
+            action = choice.action
+            if action is not WAIT and action is not INFEASIBLE:
+                yield jobs[name], choice
         for job in reading.holding:
             if job.job.id not in self.choices:
                 yield job, self.of(job)
@@ -97,9 +101,9 @@ def decisions_of(reading: Reading, plan: Plan) -> Decisions:
     """Read what a plan decides; a job that waits with a type is reserved on it (O8)."""
     choices: dict[str, Choice] = {}
     reserved: dict[str, str] = {}
-    waits = Choice(Action.WAIT)
+    waits = Choice(WAIT)
     for answer in plan.assignments:
-        if answer.action is Action.WAIT:
+        if answer.action is WAIT:
             choices[answer.job] = waits
             if answer.gpu_type is not None:  # said of reserved ones only
                 reserved[answer.job] = answer.gpu_type

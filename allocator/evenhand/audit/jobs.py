@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import chain
+from types import MappingProxyType
+from typing import NamedTuple
 
 from evenhand.audit.shape import Shapes, least, parts
 from evenhand.audit.tree import Tree
@@ -15,6 +18,9 @@ AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
 """Waits, in seconds, after which a job stands one step higher (O4)."""
 MILLI = 1000
 """Thousandths in a whole."""
+PENDING, RUNNING = JobState.PENDING, JobState.RUNNING  # to look an enum's member up for every job takes long
+NOTHING: Mapping[str, int] = MappingProxyType({})
+"""What jobs hold that wait."""
 
 
 @dataclass(slots=True)
@@ -34,7 +40,7 @@ class JobReading:
     rates : mapping of str to int
         Throughput of one GPU by type it fits, thousandths, at least 1 (S6); 0 elsewhere.
     paces : tuple of (str, int)
-        The same by type in order: what jobs that are alike have in common.
+        The same by type in order: what jobs that are alike have in common; one and the same object for them.
     top_rate : int
         The largest of these; 0 if it fits no type.
     parts : tuple of int
@@ -60,6 +66,8 @@ class JobReading:
         contract where the job cannot resume (O5).
     age_step : int
         How many of AGE_STEPS_S it has waited since it was submitted (O4).
+    pending, running, terminating : bool
+        Whether it waits, runs, or is on its way out (S11).
     level : float
         `lvl_j`, 0 to 1, among the live jobs of its kind (budgeted or not) in its group (O4, O7).
     """
@@ -87,22 +95,10 @@ class JobReading:
     started_at: datetime | None
     lost_s: float
     age_step: int
+    pending: bool
+    running: bool
+    terminating: bool
     level: float = 1.0
-
-    @property
-    def pending(self) -> bool:
-        """Whether it waits."""
-        return self.job.state is JobState.PENDING
-
-    @property
-    def running(self) -> bool:
-        """Whether it runs."""
-        return self.job.state is JobState.RUNNING
-
-    @property
-    def terminating(self) -> bool:
-        """Whether it is on its way out (S11)."""
-        return self.job.state is JobState.TERMINATING
 
 
 def nearest(group: str, tree: Tree) -> str | None:
@@ -115,8 +111,7 @@ def nearest(group: str, tree: Tree) -> str | None:
     return at
 
 
-@dataclass(frozen=True, slots=True)
-class _Types:
+class _Types(NamedTuple):
     """What jobs that are alike share: where they can run and how fast, their parts and dearest charge (S5, S6, G1, D)."""
 
     fits: tuple[str, ...]
@@ -128,71 +123,59 @@ class _Types:
     charge: int
 
 
-@dataclass(slots=True)
 class JobReader:
-    """What reading a job needs to know: the state around it."""
+    """Reads jobs, by the state around them."""
 
-    now: datetime
-    policy: Policy
-    tree: Tree
-    nodes: Mapping[str, Node]
-    healthy: frozenset[str]
-    charge: Mapping[str, int]
-    shapes: Shapes
-    _types: dict[tuple[object, ...], _Types] = field(default_factory=dict)
-    _steps: tuple[datetime, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        now: datetime,
+        policy: Policy,
+        tree: Tree,
+        nodes: Mapping[str, Node],
+        healthy: frozenset[str],
+        charge: Mapping[str, int],
+        shapes: Shapes,
+    ) -> None:
         """Note the instants at which one more of AGE_STEPS_S has passed by now, ascending."""
-        self._steps = tuple(self.now - timedelta(seconds=step) for step in reversed(AGE_STEPS_S))
+        self.now, self.tree, self.nodes, self.healthy = now, tree, nodes, healthy
+        self.charge, self.shapes = charge, shapes
+        self._longest_s, self._best = policy.max_protection_s, policy.throughput_unit is ThroughputUnit.BEST
+        self._types: dict[tuple[object, ...], _Types] = {}
+        self._paces: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}
+        self._sets: dict[tuple[str, ...], frozenset[str]] = {}
+        self._steps = [now - timedelta(seconds=step) for step in reversed(AGE_STEPS_S)]
 
     def read(self, job: Job) -> JobReading:
         """Read one job."""
-        pending, running = job.state is JobState.PENDING, job.state is JobState.RUNNING
-        known = job.group if job.group in self.tree.parent else None
-        group = known if pending else nearest(job.group, self.tree)
         types = self._types_of(job)
-        fits, reach, charge = types.fits, types.fits, types.charge
-        held: dict[str, int] = {}
-        held_type = None
-        if job.placement:
-            held = {part.node: part.gpus for part in job.placement}
-            held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
+        fits, full, rates, paces, top_rate, parted, charge = types
+        age_step, contract = len(AGE_STEPS_S) - bisect_left(self._steps, job.submitted_at), job.contract
+        lasts, claim = contract.min_runtime_s, self.tree.claim
+        length = min(lasts, self._longest_s)
+        if job.state is PENDING:
+            group = job.group if job.group in claim else None
+            live = group is not None and bool(fits)
+            budgeted = live and lasts > 0 and claim[job.group]
+            return JobReading(
+                job, group, fits, full, rates, paces, top_rate, parted, fits, job.gpus * charge, length, live, budgeted,
+                False, False, False, not live, NOTHING, 0, None, None, 0.0, age_step, True, False, False,
+            )  # fmt: skip
+        running, group, reach = job.state is RUNNING, nearest(job.group, self.tree), fits
+        held = {part.node: part.gpus for part in job.placement}
+        held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
         if not fits and held_type is not None:
             reach, charge = (held_type,), self.charge[held_type]
-        infeasible = pending and (group is None or not fits)
-        orphan = not pending and group is None
-        live = (pending and not infeasible) or (running and not orphan)
-        budgeted = live and job.contract.min_runtime_s > 0 and group is not None and self.tree.claim[group]
+        live = running and group is not None
+        budgeted = live and lasts > 0 and group is not None and claim[group]
         hit = running and not self.healthy.issuperset(held)
-        length = min(job.contract.min_runtime_s, self.policy.max_protection_s)
         started = None if job.started_at is None else min(job.started_at, self.now)
-        pinned = running and not hit and (orphan or (budgeted and self._protects(started, length)))
+        pinned = running and not hit and (group is None or (budgeted and self._protects(started, length)))
+        lost_s = 0.0 if started is None else self._lost(job, started, length)
         return JobReading(
-            job=job,
-            group=group,
-            fits=fits,
-            full=types.full,
-            rates=types.rates,
-            paces=types.paces,
-            top_rate=types.top_rate,
-            parts=types.parts,
-            reach=reach,
-            demand=job.gpus * charge,
-            length_s=length,
-            live=live,
-            budgeted=budgeted,
-            hit=hit,
-            pinned=pinned,
-            orphan=orphan,
-            infeasible=infeasible,
-            held=held,
-            held_gpus=sum(held.values()) if held else 0,
-            held_type=held_type,
-            started_at=started,
-            lost_s=0.0 if started is None else self._lost(job, started, length),
-            age_step=len(self._steps) - bisect_left(self._steps, job.submitted_at),
-        )
+            job, group, fits, full, rates, paces, top_rate, parted, reach, job.gpus * charge, length, live, budgeted,
+            hit, pinned, group is None, False, held, sum(held.values()), held_type, started, lost_s, age_step,
+            False, running, not running,
+        )  # fmt: skip
 
     def _protects(self, started: datetime | None, length: int) -> bool:
         """Say whether a contract of this length still runs (S10)."""
@@ -200,39 +183,49 @@ class JobReader:
 
     def _types_of(self, job: Job) -> _Types:
         """Return where a job can run and how fast, found once for jobs that are alike."""
-        needs = tuple(job.requires.items()) if job.requires else ()
-        shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same)
-        key = (tuple(job.speedup.items()), needs, shape)
-        if key not in self._types:
-            usable = self._usable(job, least(job))
-            fits = tuple(sorted(usable))
-            full = usable if job.min_gpus is None else self._usable(job, job.gpus)
-            rates = self._rates(job, fits)
-            charge = max((self.charge[kind] for kind in fits), default=0)
-            paces = tuple(sorted(rates.items()))
+        speedup = job.speedup
+        key = (
+            *speedup, *speedup.values(), job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node,
+            job.same, *(chain.from_iterable(job.requires.items()) if job.requires else ()),
+        )  # fmt: skip
+        found = self._types.get(key)
+        if found is None:
+            fits = self._usable(job, least(job))
+            full = fits if job.min_gpus is None else self._usable(job, job.gpus)
+            rates = self._rates(speedup, fits)
+            charge = max([self.charge[kind] for kind in fits], default=0)
             top = max(rates.values(), default=0)
-            self._types[key] = _Types(fits, full, rates, paces, top, tuple(parts(job)), charge)
-        return self._types[key]
+            paces = tuple(rates.items())
+            paces = self._paces.setdefault(paces, paces)
+            found = _Types(fits, self._set_of(full), rates, paces, top, parts(job), charge)
+            self._types[key] = found
+        return found
 
-    def _usable(self, job: Job, gpus: int) -> frozenset[str]:
-        """Return the types a job fits at a size (S5)."""
+    def _usable(self, job: Job, gpus: int) -> tuple[str, ...]:
+        """Return the types a job fits at a size, in order (S5)."""
         standing = self.shapes.fits(job, gpus)
-        return frozenset(kind for kind, speed in job.speedup.items() if speed > 0 and kind in standing)
+        return tuple(sorted([kind for kind, speed in job.speedup.items() if speed > 0 and kind in standing]))
 
-    def _rates(self, job: Job, fits: tuple[str, ...]) -> dict[str, int]:
-        """Return the throughput of one GPU by type, in thousandths (S6)."""
+    def _set_of(self, kinds: tuple[str, ...]) -> frozenset[str]:
+        """Return types as a set, one and the same for the same types."""
+        return self._sets.get(kinds) or self._sets.setdefault(kinds, frozenset(kinds))
+
+    def _rates(self, speedup: Mapping[str, float], fits: tuple[str, ...]) -> dict[str, int]:
+        """Return the throughput of one GPU by type in order, in thousandths (S6)."""
         if not fits:
             return {}
-        speeds = [job.speedup[kind] for kind in fits]
-        base = max(speeds) if self.policy.throughput_unit is ThroughputUnit.BEST else min(speeds)
-        return {
-            kind: max(1, round(min(1_000_000, MILLI * speed / base))) for kind, speed in zip(fits, speeds, strict=True)
-        }
+        speeds = [speedup[kind] for kind in fits]
+        base = max(speeds) if self._best else min(speeds)
+        rates = {}
+        for kind, speed in zip(fits, speeds, strict=True):
+            pace = MILLI * speed / base
+            rates[kind] = (round(pace) or 1) if pace < 1_000_000 else 1_000_000
+        return rates
 
     def _lost(self, job: Job, started: datetime, length: int) -> float:
         """Return the seconds of work that a stop loses (O5)."""
         last = started
         if job.contract.resumable and job.checkpointed_at is not None:
             last = max(started, min(job.checkpointed_at, self.now))
-        most = length if job.contract.resumable else self.policy.max_protection_s
+        most = length if job.contract.resumable else self._longest_s
         return min((self.now - last).total_seconds(), float(most))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from evenhand.audit.jobs import JobReading
+from evenhand.audit.jobs import NOTHING, JobReading
 from evenhand.audit.reading import Reading
 from evenhand_models import Action, Assignment, Plan
 
+KEEP = Action.KEEP  # to look an enum's member up for every job takes long
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+
+class Outcome(NamedTuple):
     """One job that holds GPUs before or after the plan.
 
     Attributes
@@ -20,6 +21,8 @@ class Outcome:
         The job.
     answer : Assignment
         What the plan says of it.
+    action : Action
+        What happens to it.
     after : mapping of str to int
         GPUs by node once the plan is applied; none if it stops or is terminating.
     arrives : mapping of str to int
@@ -30,14 +33,10 @@ class Outcome:
 
     job: JobReading
     answer: Assignment
+    action: Action
     after: Mapping[str, int]
     arrives: Mapping[str, int]
     leaves: Mapping[str, int]
-
-    @property
-    def action(self) -> Action:
-        """What happens to it."""
-        return self.answer.action
 
 
 def outcomes(reading: Reading, plan: Plan) -> tuple[Outcome, ...]:
@@ -47,22 +46,16 @@ def outcomes(reading: Reading, plan: Plan) -> tuple[Outcome, ...]:
 
 def _outcomes(reading: Reading, plan: Plan) -> Iterator[Outcome]:
     """Go through the answers."""
+    holding = {job.job.id for job in reading.holding}
     for answer in plan.assignments:
-        job = reading.jobs[answer.job]
-        if not job.held and not answer.placement:
+        if not answer.placement and answer.job not in holding:
             continue
-        if job.terminating:
-            after: dict[str, int] = {}
-        elif answer.action is Action.KEEP:
-            after = dict(job.held)
-        else:
-            after = {part.node: part.gpus for part in answer.placement}
-        arrives = {name: gpus - job.held.get(name, 0) for name, gpus in after.items()}
-        leaves = {name: gpus - after.get(name, 0) for name, gpus in job.held.items()}
-        yield Outcome(
-            job=job,
-            answer=answer,
-            after=after,
-            arrives={name: gpus for name, gpus in arrives.items() if gpus > 0},
-            leaves={name: gpus for name, gpus in leaves.items() if gpus > 0},
-        )
+        job = reading.jobs[answer.job]
+        held = job.held
+        if answer.action is KEEP and not job.terminating:
+            yield Outcome(job, answer, KEEP, held, NOTHING, NOTHING)
+            continue
+        after = {} if job.terminating else {part.node: part.gpus for part in answer.placement}
+        arrives = {name: gpus - held.get(name, 0) for name, gpus in after.items() if gpus > held.get(name, 0)}
+        leaves = {name: gpus - after.get(name, 0) for name, gpus in held.items() if gpus > after.get(name, 0)}
+        yield Outcome(job, answer, answer.action, after, arrives, leaves)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
+from operator import attrgetter
 
 from evenhand.audit.jobs import MILLI, JobReader, JobReading, nearest
 from evenhand.audit.shape import Shapes
@@ -91,12 +93,10 @@ def read(state: ClusterState, policy: Policy) -> Reading:
     charge = {kind.name: max(1, round(MILLI * kind.charge_rate)) for kind in state.gpu_types}
     healthy = frozenset(keeping - _overfull(state, nodes))
     reader = JobReader(state.now, policy, tree, nodes, healthy, charge, Shapes(nodes))
-    jobs = {job.id: reader.read(job) for job in sorted(state.jobs, key=lambda job: job.id)}
-    levels = _set_levels(jobs)
-    members: dict[str, list[JobReading]] = {}
-    for reading in jobs.values():
-        if reading.budgeted and reading.group is not None:
-            members.setdefault(reading.group, []).append(reading)
+    jobs = {job.id: reader.read(job) for job in sorted(state.jobs, key=attrgetter("id"))}
+    members, others = _live(jobs)
+    levels = _set_levels(members)
+    _set_levels(others)
     return Reading(
         state=state,
         policy=policy,
@@ -128,9 +128,8 @@ def _keeping(node: Node, now: datetime) -> bool:
 def _overfull(state: ClusterState, nodes: Mapping[str, Node]) -> set[str]:
     """Return the nodes on which more is placed than is usable (S9)."""
     placed: dict[str, int] = {}
-    for job in state.jobs:
-        for part in job.placement:
-            placed[part.node] = placed.get(part.node, 0) + part.gpus
+    for part in chain.from_iterable([job.placement for job in state.jobs]):
+        placed[part.node] = placed.get(part.node, 0) + part.gpus
     return {name for name, gpus in placed.items() if name in nodes and gpus > max(0, nodes[name].usable_gpus)}
 
 
@@ -143,19 +142,27 @@ def _usage(state: ClusterState, tree: Tree) -> dict[str, float]:
     return usage
 
 
-def _set_levels(jobs: Mapping[str, JobReading]) -> dict[str, tuple[int, ...]]:
-    """Give every live job its level, and return the budgeted priorities of each group (O4, O7)."""
-    found: dict[tuple[str, bool], set[int]] = {}
+def _live(jobs: Mapping[str, JobReading]) -> tuple[dict[str, list[JobReading]], dict[str, list[JobReading]]]:
+    """Return the live jobs by group: the budgeted ones, and the others."""
+    members: dict[str, list[JobReading]] = {}
+    others: dict[str, list[JobReading]] = {}
     for reading in jobs.values():
-        if reading.live and reading.group is not None:
-            found.setdefault((reading.group, reading.budgeted), set()).add(reading.job.priority)
-    ranks = {
-        key: {priority: place / max(1, len(values) - 1) for place, priority in enumerate(sorted(values))}
-        for key, values in found.items()
-        if len(values) > 1
-    }
-    for reading in jobs.values():
-        if reading.live and reading.group is not None:
-            rank = ranks.get((reading.group, reading.budgeted))
-            reading.level = 1.0 if rank is None else rank[reading.job.priority]
-    return {group: tuple(sorted(values)) for (group, budgeted), values in found.items() if budgeted}
+        group = reading.group
+        if reading.live and group is not None:
+            kind = members if reading.budgeted else others
+            if (listed := kind.get(group)) is None:
+                listed = kind[group] = []
+            listed.append(reading)
+    return members, others
+
+
+def _set_levels(jobs: Mapping[str, list[JobReading]]) -> dict[str, tuple[int, ...]]:
+    """Give jobs of one kind, by group, their levels, and return the priorities of each group (O4, O7)."""
+    found = {}
+    for group, listed in jobs.items():
+        values = found[group] = tuple(sorted({reading.job.priority for reading in listed}))
+        if len(values) > 1:  # else the level is 1, as it was made
+            ranks = {priority: place / (len(values) - 1) for place, priority in enumerate(values)}
+            for reading in listed:
+                reading.level = ranks[reading.job.priority]
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 
 from evenhand.audit.answers import check_answers, check_protection_dates, check_reasons
 from evenhand.audit.decisions import Decisions, ending_gpus
@@ -17,10 +17,10 @@ from evenhand_models import Plan
 __all__ = ["check_answers", "check_reservations", "check_rules"]
 
 
-def check_rules(reading: Reading, plan: Plan) -> Iterator[Finding]:
-    """Check a plan with one answer for every job, each of a kind its state allows."""
+def check_rules(reading: Reading, plan: Plan, names: Set[str]) -> Iterator[Finding]:
+    """Check a plan with one answer for every job, each of a kind its state allows; its reasons name what is in `names`."""
     listed = outcomes(reading, plan)
-    yield from check_reasons(reading, plan)
+    yield from check_reasons(reading, plan, names)
     yield from check_protection_dates(reading, plan)
     yield from check_capacity(reading, listed)
     yield from check_gangs(reading, listed)

@@ -18,16 +18,16 @@ def least(job: Job) -> int:
     return job.min_gpus or job.gpus
 
 
-def parts(job: Job) -> list[int]:
+def parts(job: Job) -> tuple[int, ...]:
     """Return the parts a gang is counted in: least size, then stride by stride (G1)."""
     if job.min_gpus is None:
-        return [job.gpus]
+        return (job.gpus,)
     step, low = worker(job), least(job)
     count = (job.gpus - low) // step
     if count == 0:
-        return [job.gpus]
+        return (job.gpus,)
     stride = (count + 63) // 64
-    return [low] + [min(stride, count - done) * step for done in range(0, count, stride)]
+    return (low, *(min(stride, count - done) * step for done in range(0, count, stride)))
 
 
 def legal_size(job: Job, gpus: int) -> bool:
@@ -84,11 +84,12 @@ class Shapes:
     def fits(self, job: Job, gpus: int) -> frozenset[str]:
         """Return the types on whose nodes, empty, the job could stand at this size, speedups aside (S5)."""
         key = (tuple(job.requires.items()), job.same, job.worker_gpus, job.gpus_per_node, gpus)
-        if key not in self._fits:
-            self._fits[key] = frozenset(
+        found = self._fits.get(key)
+        if found is None:
+            found = self._fits[key] = frozenset(
                 kind for kind, pools in self.pools(job).items() if any(stands(job, gpus, pool) for pool in pools)
             )
-        return self._fits[key]
+        return found
 
     def nominal_count(self, job: Job, kind: str, gpus: int) -> int | None:
         """Return "as few nodes as the size needs" (G3), None if no nodes of the type reach the size."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +72,16 @@ def _level(amount: Fraction, claims: Sequence[Claim]) -> Fraction:
     """
     corners = sorted(
         {(claim.floor + claim.past) / claim.weight for claim in claims}
-        | {(claim.cap + claim.past) / claim.weight for claim in claims}
+        | {(claim.cap + claim.past) / claim.weight for claim in claims},
+        key=lambda corner: (float(corner), corner),
     )
     low, high = 0, len(corners) - 1
+    middle = _guess(amount, claims, corners)
     while low < high:  # the first corner at which the claims reach the amount
-        middle = (low + high) // 2
         if sum((claim.at(corners[middle]) for claim in claims), Fraction(0)) >= amount:
-            high = middle
+            high, middle = middle, middle - 1 if high == len(corners) - 1 else (low + middle) // 2
         else:
-            low = middle + 1
+            low, middle = middle + 1, (middle + 1 + high) // 2
     upper = corners[low]
     if low == 0:
         return upper
@@ -85,3 +89,14 @@ def _level(amount: Fraction, claims: Sequence[Claim]) -> Fraction:
     below = sum((claim.at(lower) for claim in claims), Fraction(0))
     above = sum((claim.at(upper) for claim in claims), Fraction(0))
     return upper if above <= below else lower + (upper - lower) * (amount - below) / (above - below)
+
+
+def _guess(amount: Fraction, claims: Sequence[Claim], corners: Sequence[Fraction]) -> int:
+    """Say by floats where the corner probably is: a place to look at first, no more."""
+    rows = [(float(one.weight), float(one.past), float(one.floor), float(one.cap)) for one in claims]
+    weight, past, floor, cap = np.array(rows).T
+
+    def reached(corner: Fraction) -> float:
+        return float(np.clip(float(corner) * weight - past, floor, cap).sum())
+
+    return min(bisect_left(corners, float(amount), key=reached), len(corners) - 1)

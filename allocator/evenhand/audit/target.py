@@ -147,15 +147,19 @@ def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
     )
 
 
-def aim_at(reading: Reading, dues: Dues, bundle: Mapping[str, Bundle]) -> Target:
+def aim_at(
+    reading: Reading, dues: Dues, bundle: Mapping[str, Bundle], leaves: tuple[Leaf, ...] | None = None
+) -> Target:
     """Work out values and aims of a target (T5).
 
     Parameters
     ----------
     bundle : mapping of str to Bundle
         `x_i` by group of the leaf; a leaf left out has nothing.
+    leaves : tuple of Leaf, optional
+        `entitled_leaves`, if they are known.
     """
-    leaves = entitled_leaves(reading, dues)
+    leaves = entitled_leaves(reading, dues) if leaves is None else leaves
     value = {leaf.group: _drawn(reading, leaf, bundle.get(leaf.group, {})) for leaf in leaves}
     slope = [[leaf.slope.get(kind, 0.0) for kind in reading.types] for leaf in leaves]
     return Target(

@@ -72,6 +72,7 @@ class _Flow:
         self.rates: list[tuple[int, ...]] = []
         self.held: list[list[float]] = []
         self.moves: list[list[list[tuple[int, int]]]] = [[[] for _ in range(self.places)] for _ in range(self.places)]
+        self._best: list[list[tuple[int, int, int]] | None] = [None] * self.places
 
     def value(self) -> float:
         """Return the throughput reached, thousandths."""
@@ -83,61 +84,71 @@ class _Flow:
 
     def add(self, rates: tuple[int, ...], gpus: float) -> None:
         """Let one more class in, along the dearest paths until all of it has a place."""
-        new = len(self.rates)
+        new, free = len(self.rates), self.free
         self.rates.append((*rates, 0))
         self.held.append([0.0] * self.places)
         left = gpus
         while left > NOTHING:
             path = self._dearest_path(new)
-            pushed = min(left, self.free[path[-1][1]], *(self.held[k][at] for k, _, at in _hops(path)))
-            self.free[path[-1][1]] -= pushed
+            end = path[-1][1]
+            pushed = min(left, free[end])
+            for place in range(1, len(path)):
+                pushed = min(pushed, self.held[path[place][0]][path[place - 1][1]])
+            free[end] -= pushed
             left -= pushed
             for place, (mover, to) in enumerate(path):
                 if place:
-                    self.held[mover][path[place - 1][1]] -= pushed
+                    self._take(mover, path[place - 1][1], pushed)
                 self._put(mover, to, pushed)
 
     def _put(self, mover: int, to: int, gpus: float) -> None:
         """Give a class GPUs in a place, and note what moving on from there would bring."""
         if self.held[mover][to] <= NOTHING:
-            rates = self.rates[mover]
+            rates, self._best[to] = self.rates[mover], None
             for place, listed in enumerate(self.moves[to]):
                 if place != to:
                     heappush(listed, (rates[to] - rates[place], mover))
         self.held[mover][to] += gpus
 
-    def _best_moves(self) -> list[tuple[int, int, int, int]]:
-        """Return start, end, loss (perhaps negative) and class of the best move between any two places."""
-        found = []
-        for start, ends in enumerate(self.moves[:-1]):
-            for to, listed in enumerate(ends):
-                while listed and self.held[listed[0][1]][start] <= NOTHING:
-                    heappop(listed)
-                if listed:
-                    found.append((start, to, *listed[0]))
+    def _take(self, mover: int, start: int, gpus: float) -> None:
+        """Take GPUs in a place from a class."""
+        self.held[mover][start] -= gpus
+        if self.held[mover][start] <= NOTHING:
+            self._best[start] = None
+
+    def _best_moves(self, start: int) -> list[tuple[int, int, int]]:
+        """Return end, loss (perhaps negative) and class of the best moves from a place."""
+        found, held = [], self.held
+        for to, listed in enumerate(self.moves[start]):
+            while listed and held[listed[0][1]][start] <= NOTHING:
+                heappop(listed)
+            if listed:
+                found.append((to, *listed[0]))
+        self._best[start] = found
         return found
 
     def _dearest_path(self, new: int) -> list[tuple[int, int]]:
         """Return who goes where, from the newcomer to a place with room, such that most is gained."""
         gain: list[float] = list(self.rates[new])
+        top = max(gain)
+        roomy = [p for p, free in enumerate(self.free) if free > NOTHING]
+        for at in reversed(roomy):
+            if gain[at] == top:  # nobody gains by moving to where there is room, so no path brings more
+                return [(new, at)]
         by: list[tuple[int, int] | None] = [None] * self.places  # who came to a place, and from where
-        moves = self._best_moves()
+        moves = [(start, self._best[start] or self._best_moves(start)) for start in range(self.places - 1)]
         for _ in range(self.places):
             changed = False
-            for start, to, loss, mover in moves:
-                if gain[start] - loss > gain[to]:
-                    gain[to], by[to], changed = gain[start] - loss, (mover, start), True
+            for start, ends in moves:
+                for to, loss, mover in ends:
+                    if gain[start] - loss > gain[to]:
+                        gain[to], by[to], changed = gain[start] - loss, (mover, start), True
             if not changed:
                 break
-        at = max((p for p in range(self.places) if self.free[p] > NOTHING), key=lambda p: (gain[p], p))
+        at = max(roomy, key=lambda p: (gain[p], p))
         path: list[tuple[int, int]] = []
         while (step := by[at]) is not None:
             path.append((step[0], at))
             at = step[1]
         path.append((new, at))
         return path[::-1]
-
-
-def _hops(path: Sequence[tuple[int, int]]) -> list[tuple[int, int, int]]:
-    """Return the moves of a path after its first step: who, to where, from where."""
-    return [(mover, to, path[place][1]) for place, (mover, to) in enumerate(path[1:])]

@@ -155,9 +155,7 @@ def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisi
     )
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = fsum(
-        job.job.gpus * (100.0 if job.hit else dues.leaf_claim.get(str(job.group), 1.0))
-        for job in jobs
-        if decisions.of(job).action not in RUNS
+        job.job.gpus * dues.gang_weight(reading, job) for job in jobs if decisions.of(job).action not in RUNS
     )
     return short / SIXTEEN + missing
 

@@ -11,7 +11,7 @@ from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
 LEAF = 100.0
-"""What a GPU short weighs at most (O1, O3)."""
+"""What a GPU short weighs at most (O1)."""
 
 
 def add_wishes(draft: Draft) -> None:
@@ -98,7 +98,7 @@ def _add_owed(draft: Draft) -> None:
         job = crew.first
         if job.job.id not in draft.facts.dues.owed:
             continue
-        weight = LEAF if job.hit else draft.facts.dues.leaf_claim.get(job.group or "", 1.0)
+        weight = draft.facts.dues.gang_weight(draft.facts.reading, job)
         draft.sheet.add("leaves", -weight * job.job.gpus)
         for way in draft.of(crew):
             if way.act is not Act.PREEMPT:

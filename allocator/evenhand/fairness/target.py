@@ -139,12 +139,15 @@ def _jobs_of_leaves(snapshot: Snapshot, values: GroupValues) -> tuple[IntArray, 
 def _aims(snapshot: Snapshot, jobs: IntArray, at: IntArray, drawn: FloatArray) -> IntArray:
     """Whole gangs not above what could be drawn, thousandths, int [L]."""
     speed = snapshot.speed_milli[jobs].max(axis=1, initial=0)
-    pieces = [
-        strides(int(snapshot.least[j]), int(snapshot.size[j]), worker_size(snapshot.jobs[j])) for j in jobs.tolist()
-    ]
-    counts = np.array([len(p) for p in pieces], dtype=np.int64)
-    best = np.array([g for p in pieces for g in p], dtype=np.int64) * np.repeat(speed, counts)
-    at = np.repeat(at, counts)
+    least, size = snapshot.least[jobs], snapshot.size[jobs]
+    elastic = np.flatnonzero(least < size).tolist()
+    pieces = [strides(int(least[k]), int(size[k]), worker_size(snapshot.jobs[jobs[k]])) for k in elastic]
+    part = size.copy()
+    part[elastic] = [p[0] for p in pieces]
+    further = np.repeat(elastic, [len(p) - 1 for p in pieces]).astype(np.int64)
+    best = np.append(part, [g for p in pieces for g in p[1:]]).astype(np.int64)
+    best *= np.append(speed, speed[further])
+    at = np.append(at, at[further])
     order = np.argsort(at, kind="stable")
     ends = np.cumsum(np.bincount(at, minlength=len(drawn)))
     parts = np.split(best[order], ends[:-1]) if len(drawn) else []

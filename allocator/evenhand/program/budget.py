@@ -6,7 +6,7 @@ from evenhand.deadline import Deadline
 from evenhand.program.variables import Program
 from evenhand.solvers import cp_sat
 
-DETERMINISTIC_SHARE = 0.25
+DETERMINISTIC_SHARE = 0.3
 """Deterministic seconds of CP-SAT granted per second of `time_limit_s`: reached before the wall limit on a slow core."""
 
 

@@ -80,7 +80,7 @@ def add_rows(program: Program) -> None:
     """Shortfall columns and rows of the tree and the leaves, and the price of owed gangs."""
     s, tree, entitled = program.snapshot, program.snapshot.tree, program.entitlement
     ways, gangs, weight = _ways(program), GangsBelow(s), claims(s, entitled)
-    _price_owed(program, ways, {j: gang_weight(s, weight, j) for j in program.owed})
+    _price_owed(program, ways, {j: gang_weight(s, entitled, weight, j) for j in program.owed})
     below = _groups_with_ways(s, ways)
     first = ways.first.tolist()
     top = max(tree.height, default=0)
