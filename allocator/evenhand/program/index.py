@@ -104,9 +104,9 @@ def number_rows(columns: IntArray) -> IntArray:
     rows = np.ascontiguousarray(columns.T)
     if not rows.size:
         return np.zeros(len(rows), dtype=np.int64)
-    known: dict[object, int] = {}
     words = rows.view(np.dtype((np.void, rows.shape[1] * rows.itemsize))).reshape(-1).tolist()
-    return np.array([known.setdefault(word, len(known)) for word in words], dtype=np.int64)
+    known = {word: k for k, word in enumerate(dict.fromkeys(words))}
+    return np.fromiter(map(known.__getitem__, words), dtype=np.int64, count=len(words))
 
 
 def _kinds(snapshot: Snapshot, jobs: IntArray, ask: IntArray, owed: tuple[int, ...]) -> IntArray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
 from evenhand.outcome import MOVES, STOPS, WAITS, Decision, Move, Outcome, Places
 from evenhand.placement import Arrival, floor_under, place_workers
 from evenhand.program.formulate import NodeCounts
+from evenhand.program.sites import Site
 from evenhand.program.variables import CODE, KEEP, Program, spans
 from evenhand.shapes import IntArray
 from evenhand.shelves import Floor
@@ -173,57 +175,52 @@ def _left(program: Program, x: IntArray) -> dict[int, dict[int, int]]:
 def lower(program: Program, counted: NodeCounts, outcome: Outcome) -> dict[int, int]:
     """Values of the move columns, splits and node counts that stand for an outcome: a hint for the solver."""
     index, columns = program.index, program.columns
-    moves, pools = columns.moves, index.pools
+    moves, splits = columns.moves, columns.splits
     hint: dict[int, int] = dict.fromkeys(moves.column.tolist(), 0)
     hint.update(dict.fromkeys((c for _, _, c in columns.reserved), 0))
-    hint.update(dict.fromkeys(columns.splits.column.tolist(), 0))
+    hint.update(dict.fromkeys(splits.column.tolist(), 0))
     hint.update(dict.fromkeys(counted.column.tolist(), 0))
-    split = dict(
-        zip(
-            zip(columns.splits.move.tolist(), columns.splits.pool.tolist(), strict=True),
-            columns.splits.column.tolist(),
-            strict=True,
-        )
-    )
-    on = dict(
-        zip(
-            zip(counted.pool.tolist(), counted.size.tolist(), counted.node.tolist(), strict=True),
-            counted.column.tolist(),
-            strict=True,
-        )
-    )
-    starts = moves.starts().tolist()
-    unit_of = np.full(len(program.snapshot.jobs), -1)
-    unit_of[index.jobs] = np.repeat(np.arange(len(index.eldest)), index.count)
-    for j, decision in outcome.decisions.items():
-        u = int(unit_of[j])
-        if u < 0 or not decision.places:
+    split = _by_key((splits.move, splits.pool), splits.column)
+    on = _by_key((counted.pool, counted.size, counted.node), counted.column)
+    column, site, pool_of = moves.column.tolist(), moves.site.tolist(), index.pools.of_node.tolist()
+    for at, places in _ways_gone(program, outcome):
+        hint[column[at]] += 1
+        if site[at] < 0 or not index.sites.listed[site[at]].regular:
             continue
-        at = next((k for k in range(starts[u], starts[u + 1]) if _same(program, k, decision)), None)
-        if at is None:
-            continue
-        hint[int(moves.column[at])] += 1
-        site = int(moves.site[at])
-        if site < 0 or not index.sites.regular[site]:
-            continue
-        worker = int(index.sites.worker[site])
-        for n, gpus in decision.places:
-            workers, p = gpus // worker, int(pools.of_node[n])
-            if index.sites.divided[site]:
+        s = index.sites.listed[site[at]]
+        for n, gpus in places:
+            workers, p = gpus // s.worker, pool_of[n]
+            if s.divided:
                 hint[split[at, p]] += workers
-            if (p, worker, n) in on:
-                hint[on[p, worker, n]] += workers
+            if (p, s.worker, n) in on:
+                hint[on[p, s.worker, n]] += workers
     return hint
 
 
-def _same(program: Program, at: int, decision: Decision) -> bool:
-    """Whether a move column is what was decided."""
-    moves = program.columns.moves
-    gone = (CODE[decision.move], decision.gpu_type, decision.gpus)
-    if gone != (moves.kind[at], moves.gpu_type[at], moves.gpus[at]):
-        return False
-    if moves.site[at] < 0:
-        return True
-    site = program.index.sites.listed[moves.site[at]]
-    pools = {int(program.index.pools.of_node[n]) for n, _ in decision.places if n >= 0}
-    return not site.regular or pools <= set(site.pools)
+def _by_key(keys: tuple[IntArray, ...], columns: IntArray) -> dict[tuple[int, ...], int]:
+    return dict(zip(zip(*(key.tolist() for key in keys), strict=True), columns.tolist(), strict=True))
+
+
+def _ways_gone(program: Program, outcome: Outcome) -> Iterator[tuple[int, Places]]:
+    """Place of the move that each job goes by under an outcome, and its nodes; jobs that go no way of theirs are left out."""
+    index, moves, all_ = program.index, program.columns.moves, outcome.table
+    unit_of = np.full(len(program.snapshot.jobs), -1)
+    unit_of[index.jobs] = np.repeat(np.arange(len(index.eldest)), index.count)
+    some = np.flatnonzero((unit_of[all_.job] >= 0) & (all_.gpus > 0))
+    units, starts = unit_of[all_.job[some]], moves.starts()
+    ways = list(zip(moves.kind.tolist(), moves.gpu_type.tolist(), moves.gpus.tolist(), strict=True))
+    site, pool_of = moves.site.tolist(), index.pools.of_node.tolist()
+    asked = zip(all_.move[some].tolist(), all_.gpu_type[some].tolist(), all_.gpus[some].tolist(), strict=True)
+    for job, gone, begin, end in zip(
+        all_.job[some].tolist(), asked, starts[units].tolist(), starts[units + 1].tolist(), strict=True
+    ):
+        places = outcome.decisions[job].places
+        for at in range(begin, end):
+            if ways[at] == gone and (site[at] < 0 or _stands(index.sites.listed[site[at]], places, pool_of)):
+                yield at, places
+                break
+
+
+def _stands(site: Site, places: Places, pool_of: list[int]) -> bool:
+    """Whether a placement is one of a site."""
+    return not site.regular or all(pool_of[n] in site.pools for n, _ in places if n >= 0)
