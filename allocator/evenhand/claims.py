@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evenhand.entitlement import Entitlement
+from evenhand.owed_gangs import SLACK_GPUS
 from evenhand.program.prices import WEIGHT_CLAIM, height_factor
 from evenhand.snapshot import Snapshot
 from evenhand.tree import ROOT, Tree
@@ -29,9 +30,28 @@ def claims(snapshot: Snapshot, entitlement: Entitlement) -> Claims:
     )  # fmt: skip
 
 
-def gang_weight(snapshot: Snapshot, weighed: Claims, job: int) -> float:
-    """What a GPU of an owed gang weighs (O3): its leaf's claim; the most there is where it lost a node in its contract."""
-    return WEIGHT_CLAIM if snapshot.hit[job] else weighed.leaf[int(snapshot.group[job])]
+def gang_weight(snapshot: Snapshot, entitlement: Entitlement, weighed: Claims, job: int) -> float:
+    """What a GPU of an owed gang weighs (O3): as one short at all levels that do not cover it.
+
+    The most there is where it lost a node in its contract.
+    """
+    if snapshot.hit[job]:
+        return WEIGHT_CLAIM
+    gang = int(snapshot.demand_milli[job]) / 1000 - SLACK_GPUS
+    return weight_below(
+        snapshot.tree, weighed, int(snapshot.group[job]), lambda c: float(entitlement.entitled[c]) >= gang
+    )
+
+
+def weight_below(tree: Tree, weighed: Claims, group: int, covers: Callable[[int], bool]) -> float:
+    """Weight of a GPU short at a leaf and at every inner group above it up to the first that covers a gang."""
+    weight = weighed.leaf[group]
+    for c in reversed(tree.path[group]):
+        if tree.children[c]:
+            if covers(c):
+                break
+            weight += weighed.inner[c]
+    return weight
 
 
 def weigh_claims(

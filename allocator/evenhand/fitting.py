@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,23 @@ Shape = tuple[Filter, int | None, int | None, int, int]
 """Filter, worker, GPUs a node, least and full size: all but speedups that decides where a job fits."""
 
 
+class Fitting(NamedTuple):
+    """What the jobs ask for, and where that fits.
+
+    Attributes
+    ----------
+    fits, full : types each job fits at its least size, at its full size, bool [J, T].
+    speed : its speed on the former in thousandths, int [J, T].
+    shape : number of each job's shape in `shapes`, int [J].
+    """
+
+    fits: BoolArray
+    full: BoolArray
+    speed: IntArray
+    shape: IntArray
+    shapes: tuple[Shape, ...]
+
+
 class _Places(dict[str, int]):
     """Index of each type by name, -1 for names the cluster does not have."""
 
@@ -24,13 +42,8 @@ class _Places(dict[str, int]):
         return -1
 
 
-def fit_and_speed(
-    jobs: Sequence[Job], types: tuple[str, ...], sites: Sites, unit: ThroughputUnit
-) -> tuple[BoolArray, BoolArray, IntArray]:
-    """Types each job fits at its least size, at its full size, and its speed on the former in thousandths.
-
-    Returns bool [J, T], bool [J, T], int [J, T].
-    """
+def fit_and_speed(jobs: Sequence[Job], types: tuple[str, ...], sites: Sites, unit: ThroughputUnit) -> Fitting:
+    """Find the types that each job fits, and how fast it is there."""
     shape = (len(jobs), len(types))
     fits, full = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     speed = np.zeros(shape, dtype=np.int64)
@@ -47,7 +60,7 @@ def fit_and_speed(
     with np.errstate(over="ignore"):
         ratio = np.minimum(MOST_SPEED_MILLI, 1000 * declared / base[row])  # before rounding: it may be infinite
     speed[row, kind] = np.maximum(1, np.rint(ratio)).astype(np.int64)
-    return fits, full, speed
+    return Fitting(fits, full, speed, numbers, tuple(shapes))
 
 
 def _declared(jobs: Sequence[Job], types: tuple[str, ...]) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.program.constraints.entitlement import GRAIN
-from evenhand.program.index import parts_of
+from evenhand.program.sites import parts_of
 from evenhand.shapes import IntArray
 from evenhand.snapshot import Snapshot
 from evenhand.subset_sums import largest_sum_not_above
 
+GRAIN = 16
+"""Parts of a GPU in which shortfalls are counted."""
+
 
 def in_grains(milli: IntArray) -> IntArray:
-    """Thousandths of a GPU in whole grains, rounded down."""
+    """Thousandths of a GPU in whole grains, rounded down: gangs that fit an entitlement still do."""
     return milli * GRAIN // 1000
 
 
 def in_grains_held(milli: IntArray) -> IntArray:
-    """Thousandths of a GPU that gangs hold in whole grains, rounded up."""
+    """Thousandths of a GPU that gangs hold in whole grains, rounded up: rounding alone makes nobody short."""
     return -(-milli * GRAIN // 1000)
 
 
@@ -49,5 +51,9 @@ class GangsBelow:
 
     def within(self, group: int, gpus: float) -> float:
         """a_c: the largest sum of gangs below a group not above what it is owed, in charged GPUs."""
+        return self.grains_within(group, gpus) / GRAIN
+
+    def grains_within(self, group: int, gpus: float) -> int:
+        """The same in grains; what it is owed in charged GPUs."""
         mine = self._grains[self._first[group] : self._end[group]]
-        return largest_sum_not_above(mine, int(np.floor(gpus * GRAIN + 1e-6))) / GRAIN
+        return largest_sum_not_above(mine, int(np.floor(gpus * GRAIN + 1e-6)))

@@ -12,13 +12,9 @@ from evenhand.claims import claims, gang_weight
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
-from evenhand.gangs_below import GangsBelow, in_grains, in_grains_held
+from evenhand.gangs_below import GRAIN, GangsBelow, in_grains, in_grains_held
 from evenhand.outcome import ARRIVALS, Decision, Move, Outcome, Places, Table
-from evenhand.program.constraints.entitlement import GRAIN
 from evenhand.program.prices import (
-    AGE_STEP,
-    PRESENCE,
-    PRIORITY,
     WEIGHT_ENVY,
     Prices,
     Worth,
@@ -108,34 +104,6 @@ def below(snapshot: Snapshot, own: FloatArray) -> FloatArray:
     return total
 
 
-def shortfalls(
-    snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...], outcome: Outcome
-) -> tuple[float, float, float]:
-    """Weighted shortfall of guarantees, inner levels, leaves and owed gangs (O1 to O3), each 0 or more."""
-    s, tree = snapshot, snapshot.tree
-    got = standing(s, outcome)
-    held = below(s, got.counted_charged)
-    gangs, weight = GangsBelow(s), claims(s, entitled)
-    top = max(tree.height, default=0)
-    guarantees = inner = leaves = 0.0
-    for c in range(len(tree.ids)):
-        if tree.groups[c].guaranteed_gpus is not None and entitled.guaranteed[c] > 0:
-            need = gangs.within(c, float(entitled.guaranteed[c]))
-            guarantees += guarantee_weight(top) * max(0.0, need - held[c])
-        if tree.children[c]:
-            need = gangs.within(c, float(entitled.entitled[c]))
-            inner += weight.inner[c] * max(0.0, need - held[c])
-    aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
-    missing = np.maximum(0.0, aims - got.counted_useful[target.leaves])
-    for g, short in zip(target.leaves.tolist(), missing.tolist(), strict=True):
-        leaves += weight.leaf[g] * short
-    for j in owed:
-        d = outcome.decisions[j]
-        if not d.places and d.reserved_type < 0:
-            leaves += gang_weight(s, weight, j) * int(s.size[j])
-    return guarantees, inner, leaves
-
-
 def largest_gangs(snapshot: Snapshot) -> FloatArray:
     """big: each group's largest own budgeted gang at its best type (GPUs), float [G]."""
     found = np.zeros(len(snapshot.tree.ids))
@@ -147,15 +115,22 @@ def largest_gangs(snapshot: Snapshot) -> FloatArray:
     return found
 
 
-def excess(snapshot: Snapshot, target: Target, got: Standing) -> FloatArray:
-    """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first."""
+def excess(
+    snapshot: Snapshot, target: Target, allocated: IntArray | FloatArray, counted_throughput: FloatArray
+) -> FloatArray:
+    """E1 by pair: GPUs that leaf l holds beyond what leaf i would accept and one gang, float [L, L]; i first.
+
+    Parameters
+    ----------
+    allocated : GPUs of groups by type, [G, T]; counted_throughput : of groups, float [G]; both as in `Standing`.
+    """
     leaves = target.leaves
     if not len(leaves):
         return np.zeros((0, 0))
     e = target.entitled
-    bundles = got.allocated[leaves].astype(np.float64)
+    bundles = allocated[leaves].astype(np.float64)
     biggest = largest_gangs(snapshot)[leaves]
-    beyond = wished_of(target.values, bundles) - (got.counted_throughput[leaves] + biggest)[:, None]
+    beyond = wished_of(target.values, bundles) - (counted_throughput[leaves] + biggest)[:, None]
     found = np.maximum(beyond * (e[None, :] / e[:, None]), 0.0)
     np.fill_diagonal(found, 0.0)
     return np.asarray(found)
@@ -199,35 +174,83 @@ def replaced_by_repair(snapshot: Snapshot, job: int, places: Places) -> int | No
     return sum(added.values()) if mended else None
 
 
+class Goals:
+    """The goals of a round; what depends on no plan is worked out once."""
+
+    def __init__(self, snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...]) -> None:
+        self._s, self._target, self._prices = snapshot, target, Prices(snapshot)
+        s = snapshot
+        tree, gangs, weight = s.tree, GangsBelow(s), claims(s, entitled)
+        top = guarantee_weight(max(tree.height, default=0))
+        self._guarantees = [
+            (c, gangs.within(c, float(entitled.guaranteed[c])), top)
+            for c, group in enumerate(tree.groups)
+            if group.guaranteed_gpus is not None and entitled.guaranteed[c] > 0
+        ]
+        self._inner = [
+            (c, gangs.within(c, float(entitled.entitled[c])), weight.inner[c])
+            for c, children in enumerate(tree.children)
+            if children
+        ]
+        self._aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
+        self._leaf_weights = [weight.leaf[g] for g in target.leaves.tolist()]
+        self._owed = [(j, gang_weight(s, entitled, weight, j) * int(s.size[j])) for j in owed]
+
+    def of(self, outcome: Outcome) -> tuple[GoalValue, ...]:
+        """All goals of a plan in rank order; their parts sum to the objective."""
+        s, target = self._s, self._target
+        got = standing(s, outcome)
+        guarantees, inner, leaves = self._shortfalls(outcome, got)
+        envied = excess(s, target, got.allocated, got.counted_throughput)
+        worths = _worths(self._prices, s, outcome)
+        order, work, change = (_sum(column) for column in worths[:, s.budgeted[outcome.table.job]])
+        spare = worths[:, (s.live & ~s.budgeted)[outcome.table.job]]
+        order += _handovers(self._prices, s, outcome.table)
+        gpus = "GPUs short x weight of the level"
+        return (
+            GoalValue("guarantees", guarantees, gpus, -1.0),
+            GoalValue("inner_levels", inner, gpus, -1.0),
+            GoalValue("leaves", leaves, gpus, -1.0),
+            GoalValue(
+                "envy",
+                float(envied.max(axis=0, initial=0.0).sum()),
+                "GPUs held beyond what others accept",
+                -WEIGHT_ENVY,
+            ),
+            GoalValue("order", order, "GPUs x place in line", 1.0),
+            GoalValue("work", work, "GPUs at their best type for lookahead_s", 1.0),
+            GoalValue("least_change", -change, "price of stops, moves and resizes", -1.0),
+            GoalValue(
+                "unallocated_use",
+                _sum(spare[0] + spare[1] + spare[2]),
+                "order, work and change of unallocated jobs",
+                self._prices.epsilon,
+            ),
+        )
+
+    def _shortfalls(self, outcome: Outcome, got: Standing) -> tuple[float, float, float]:
+        """Weighted shortfall of guarantees, inner levels, leaves and owed gangs (O1 to O3), each 0 or more."""
+        held = below(self._s, got.counted_charged).tolist()
+        guarantees = inner = leaves = 0.0
+        for c, need, weight in self._guarantees:
+            guarantees += weight * max(0.0, need - held[c])
+        for c, need, weight in self._inner:
+            inner += weight * max(0.0, need - held[c])
+        missing = np.maximum(0.0, self._aims - got.counted_useful[self._target.leaves])
+        for weight, short in zip(self._leaf_weights, missing.tolist(), strict=True):
+            leaves += weight * short
+        for j, weight in self._owed:
+            d = outcome.decisions[j]
+            if not d.places and d.reserved_type < 0:
+                leaves += weight
+        return guarantees, inner, leaves
+
+
 def goals(
     snapshot: Snapshot, entitled: Entitlement, target: Target, owed: tuple[int, ...], outcome: Outcome
 ) -> tuple[GoalValue, ...]:
-    """All goals of a plan in rank order; their parts sum to the objective."""
-    prices = Prices(snapshot)
-    guarantees, inner, leaves = shortfalls(snapshot, entitled, target, owed, outcome)
-    envied = excess(snapshot, target, standing(snapshot, outcome))
-    worths = _worths(prices, snapshot, outcome)
-    order, work, change = (_sum(column) for column in worths[:, snapshot.budgeted[outcome.table.job]])
-    spare = worths[:, (snapshot.live & ~snapshot.budgeted)[outcome.table.job]]
-    order += _handovers(prices, snapshot, outcome.table)
-    gpus = "GPUs short x weight of the level"
-    return (
-        GoalValue("guarantees", guarantees, gpus, -1.0),
-        GoalValue("inner_levels", inner, gpus, -1.0),
-        GoalValue("leaves", leaves, gpus, -1.0),
-        GoalValue(
-            "envy", float(envied.max(axis=0, initial=0.0).sum()), "GPUs held beyond what others accept", -WEIGHT_ENVY
-        ),
-        GoalValue("order", order, "GPUs x place in line", 1.0),
-        GoalValue("work", work, "GPUs at their best type for lookahead_s", 1.0),
-        GoalValue("least_change", -change, "price of stops, moves and resizes", -1.0),
-        GoalValue(
-            "unallocated_use",
-            _sum(spare[0] + spare[1] + spare[2]),
-            "order, work and change of unallocated jobs",
-            prices.epsilon,
-        ),
-    )
+    """All goals of one plan."""
+    return Goals(snapshot, entitled, target, owed).of(outcome)
 
 
 def objective(values: tuple[GoalValue, ...]) -> float:
@@ -241,18 +264,20 @@ def _sum(values: FloatArray) -> float:
 
 
 def _worths(prices: Prices, snapshot: Snapshot, outcome: Outcome) -> FloatArray:
-    """O4 to O6 of all decisions: order, work and change, float [3, D]; starts and keeps by array, the few others singly."""
+    """O4 to O6 of all decisions: order, work and change, float [3, D]; the few repairs and resizes singly."""
     s, all_ = snapshot, outcome.table
     found = np.zeros((3, len(all_.job)))
-    starts = all_.among(Move.START)
-    runs = np.flatnonzero((starts | all_.among(Move.KEEP)) & s.live[all_.job])
-    jobs, gpus, kind = all_.job[runs], all_.gpus[runs], all_.gpu_type[runs]
-    found[0, runs] = gpus * (PRESENCE + PRIORITY * s.level[jobs] + AGE_STEP * s.age_step[jobs])
-    speed = np.where(kind >= 0, s.speed_milli[jobs, kind] / 1000.0, 0.0)
-    share = np.minimum(1.0, np.maximum(0.0, s.left_s[jobs]) / float(s.policy.lookahead_s))
-    share = np.where(starts[runs], np.minimum(share, prices.started_share), share)
-    found[1, runs] = gpus * speed * share
-    others = ~all_.among(Move.START, Move.KEEP, Move.WAIT) & s.live[all_.job]
+    live, starts, stops = s.live[all_.job], all_.among(Move.START), all_.among(Move.PREEMPT)
+    moves = all_.among(Move.MIGRATE) & ~s.hit[all_.job]
+    runs = np.flatnonzero((starts | moves | all_.among(Move.KEEP)) & live)
+    jobs = all_.job[runs]
+    worths = prices.all_run(jobs, all_.gpu_type[runs], all_.gpus[runs], (starts | moves)[runs])
+    worths += prices.all_move_away(jobs).where(moves[runs])
+    found[:, runs] = worths.order, worths.work, worths.change
+    stopped = np.flatnonzero(stops & live)
+    worths = prices.all_stop(all_.job[stopped])
+    found[:, stopped] = worths.order, worths.work, worths.change
+    others = ~(starts | moves | stops | all_.among(Move.KEEP, Move.WAIT)) & live
     for i in np.flatnonzero(others).tolist():
         j = int(all_.job[i])
         worth = worth_of(prices, s, j, outcome.decisions[j])

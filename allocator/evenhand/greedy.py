@@ -14,8 +14,8 @@ import numpy as np
 from evenhand.entitlement import Entitlement
 from evenhand.outcome import STOPS, WAITS, Decision, Move, Outcome, Places, kept
 from evenhand.placement import open_floor
-from evenhand.program.index import Index, elastic, may_move, sizes_of
-from evenhand.program.pools import Ask
+from evenhand.program.index import Index, number_rows
+from evenhand.program.sites import elastic, movable, sizes_of
 from evenhand.shapes import IntArray
 from evenhand.shelves import Shelves
 from evenhand.snapshot import Snapshot
@@ -41,13 +41,10 @@ class _Greedy:
         self._s = s = snapshot
         self._entitled = entitled
         self._index = index
-        numbers: dict[Ask, int] = {}
-        self._ask = [-1] * len(s.jobs)
-        for unit in (*index.pending, *index.running):
-            number = numbers.setdefault(unit.ask, len(numbers))
-            for j in unit.jobs:
-                self._ask[j] = number
-        self._asks = list(numbers)
+        self._asks, self._ask = index.asks, index.ask.tolist()
+        self._group, self._budgeted, self._rate = s.group.tolist(), s.budgeted.tolist(), s.rate_milli.tolist()
+        self._kind = number_rows(np.vstack([index.ask, s.shape, s.fits.T])).tolist()
+        self._hopeless_kinds: set[int] = set()
         self._hopeless: set[tuple[int, int, int, int | None, int | None]] = set()
         self._shelves: dict[tuple[int, int], list[Shelves]] = {}
         self._alike: dict[bytes, Shelves] = {}
@@ -67,28 +64,39 @@ class _Greedy:
         decisions.update({j: kept(s, j) for j in stays})
         self._floor = open_floor(s, {j: s.placement[j] for j in stays})
         waiting = [j for j in np.flatnonzero(s.live).tolist() if j not in stays]
-        decisions.update({j: STOPS if s.running[j] else WAITS for j in waiting})
-        candidates = [j for j in waiting if s.pending[j] or may_move(s, j)]
+        running = s.running.tolist()
+        decisions.update({j: STOPS if running[j] else WAITS for j in waiting})
+        candidates = np.array(waiting, dtype=np.int64)
+        candidates = candidates[(s.pending | movable(s))[candidates]]
         for kind in (True, False):
-            decisions.update(self._fill([j for j in candidates if bool(s.budgeted[j]) is kind]))
+            decisions.update(self._fill(candidates[s.budgeted[candidates] == kind].tolist()))
         return Outcome(decisions)
 
     def fill_up(self, outcome: Outcome) -> Outcome:
         """Budgeted waiting jobs first, then the others; those with a reservation go on waiting."""
         s = self._s
         self._lay_out(outcome)
-        idle = [j for j, d in outcome.decisions.items() if d.move is Move.WAIT and d.reserved_type < 0 and s.pending[j]]
+        all_ = outcome.table
+        idle = all_.job[all_.among(Move.WAIT) & (all_.reserved_type < 0) & s.pending[all_.job]]
         decisions = dict(outcome.decisions)
         for kind in (True, False):
-            decisions.update(self._fill([j for j in idle if bool(s.budgeted[j]) is kind]))
+            decisions.update(self._fill(idle[s.budgeted[idle] == kind].tolist()))
         return Outcome(decisions, outcome.optimal)
 
     def _lay_out(self, outcome: Outcome) -> None:
         """Count what a plan holds."""
-        self._floor = open_floor(self._s, {j: d.places for j, d in outcome.decisions.items() if d.places})
-        for j, d in outcome.decisions.items():
-            if d.places:
-                self._count(j, d.gpus, d.gpu_type)
+        s = self._s
+        holds = {j: d for j, d in outcome.decisions.items() if d.places}
+        self._floor = open_floor(s, {j: d.places for j, d in holds.items()})
+        jobs = np.fromiter(holds, dtype=np.int64, count=len(holds))
+        gpus = np.array([d.gpus for d in holds.values()], dtype=np.int64)
+        kind = np.array([d.gpu_type for d in holds.values()], dtype=np.int64)
+        mine = s.budgeted[jobs]
+        charged = np.bincount(s.group[jobs[mine]], gpus[mine] * s.rate_milli[kind[mine]] / 1000.0, len(s.tree.ids))
+        self._charged = defaultdict(float, enumerate(charged.tolist()))
+        for j, held in zip(holds, gpus.tolist(), strict=True) if self._limit else ():
+            for c in self._capped[self._group[j]] if self._group[j] >= 0 else ():
+                self._below[c] += held
 
     def second_starts(self, outcome: Outcome) -> list[int]:
         """Requeued jobs that fit beside everything the plan runs."""
@@ -117,15 +125,15 @@ class _Greedy:
         return stays
 
     def _within_limits(self, job: int, gpus: int) -> bool:
-        g = int(self._s.group[job])
+        g = self._group[job]
         return g < 0 or all(self._below[c] + gpus <= self._limit[c] for c in self._capped[g])
 
     def _count(self, job: int, gpus: int, gpu_type: int) -> None:
-        g = int(self._s.group[job])
+        g = self._group[job]
         for c in self._capped[g] if g >= 0 else ():
             self._below[c] += gpus
-        if self._s.budgeted[job]:
-            self._charged[g] += gpus * int(self._s.rate_milli[gpu_type]) / 1000.0
+        if self._budgeted[job]:
+            self._charged[g] += gpus * self._rate[gpu_type] / 1000.0
 
     def _served(self, group: int) -> tuple[float, tuple[int, ...]]:
         """How well a group is served: what its own jobs hold over their entitlement, then how it stands; least first.
@@ -139,7 +147,7 @@ class _Greedy:
         s = self._s
         lines: dict[int, list[int]] = defaultdict(list)
         for j in jobs:
-            lines[int(s.group[j])].append(j)
+            lines[self._group[j]].append(j)
         for line in lines.values():
             line.sort(key=s.seniority, reverse=True)
         heap = [(self._served(g), g) for g in lines]
@@ -161,8 +169,11 @@ class _Greedy:
     def _try(self, job: int) -> Decision | None:
         """The job's best type that has room, at its largest size that fits."""
         s = self._s
-        sizes = list(reversed(sizes_of(s, job))) if elastic(s, job) else [int(s.size[job])]
-        sizes = [size for size in sizes if self._within_limits(job, size)]
+        kind = self._kind[job]
+        if kind in self._hopeless_kinds:
+            return None
+        offered = list(reversed(sizes_of(s, job))) if elastic(s, job) else [int(s.size[job])]
+        sizes = [size for size in offered if self._within_limits(job, size)]
         for t in self._types[job][: self._choices[job]]:
             for size in sizes:
                 places = self._place(job, t, size)
@@ -170,6 +181,8 @@ class _Greedy:
                     self._count(job, size, t)
                     move = Move.START if s.pending[job] else Move.MIGRATE
                     return Decision(move, places, t)
+        if len(sizes) == len(offered):  # no limit was in the way, only nodes: nothing is given back
+            self._hopeless_kinds.add(kind)
         return None
 
     def _place(self, job: int, gpu_type: int, size: int) -> Places | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -95,17 +96,27 @@ class Outcome:
 
 def tabulate(decisions: Mapping[int, Decision]) -> Table:
     """Lay decisions out as arrays."""
-    jobs = sorted(decisions)
-    listed = [decisions[j] for j in jobs]
-    count = len(jobs)
-    rows = [(i, n, g) for i, d in enumerate(listed) if d.places for n, g in d.places]
-    at, node, part = np.array(rows, dtype=np.int64).reshape(len(rows), 3).T
+    count = len(decisions)
+    job = np.fromiter(decisions, dtype=np.int64, count=count)
+    order = np.argsort(job)
+    rank = np.empty(count, dtype=np.int64)
+    rank[order] = np.arange(count)
+    busy = [(i, d) for i, d in enumerate(decisions.values()) if d is not WAITS]  # most only wait
+    place = rank[np.array([i for i, _ in busy], dtype=np.int64)]
+    move, gpu_type, reserved = (np.full(count, value) for value in (_CODE[Move.WAIT], -1, -1))
+    move[place] = [_CODE[d.move] for _, d in busy]
+    gpu_type[place] = [d.gpu_type for _, d in busy]
+    reserved[place] = [d.reserved_type for _, d in busy]
+    at = np.repeat(place, np.array([len(d.places) for _, d in busy], dtype=np.int64))
+    by_job = np.argsort(at, kind="stable")
+    flat = list(chain.from_iterable(d.places for _, d in busy))
+    at, (node, part) = at[by_job], np.array(flat, dtype=np.int64).reshape(-1, 2)[by_job].T
     return Table(
-        job=np.array(jobs, dtype=np.int64),
-        move=np.fromiter((_CODE[d.move] for d in listed), dtype=np.int64, count=count),
+        job=job[order],
+        move=move,
         gpus=np.bincount(at, part, count).astype(np.int64),
-        gpu_type=np.fromiter((d.gpu_type for d in listed), dtype=np.int64, count=count),
-        reserved_type=np.fromiter((d.reserved_type for d in listed), dtype=np.int64, count=count),
+        gpu_type=gpu_type,
+        reserved_type=reserved,
         at=at,
         node=node,
         part=part,

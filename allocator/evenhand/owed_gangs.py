@@ -12,6 +12,8 @@ from evenhand.snapshot import Snapshot
 from evenhand.tree import ROOT
 
 SLACK_GPUS = 1e-6
+Rank = tuple[float, str, int]
+"""Usage over its part of the whole, to nine digits (infinity for who can hold nothing), id, and index of a leaf's group."""
 
 
 def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
@@ -23,20 +25,28 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
         owner = _owner(snapshot, entitlement, j)
         if owner is not None:
             large[owner].append(j)
-    short = frozenset(g for g in leaves if _wants_more(snapshot, entitlement, g))
+    if not large:
+        return tuple(_robbed(snapshot))
+    standings = _Standings(snapshot, entitlement)
+    below: dict[int, list[Rank]] = defaultdict(list)
+    hungry: dict[int, list[Rank]] = defaultdict(list)
     content: dict[int, list[float]] = defaultdict(list)  # what is owed below each group to leaves that want no more
     for g in leaves:
-        if g not in short:
-            for c in (ROOT, *snapshot.tree.path[g]):
-                content[c].append(float(entitlement.leaf_entitled[g]))
-    hungry, everybody = _Rivals(snapshot, short), _Rivals(snapshot, frozenset(leaves))
+        rank, wants_more = standings.rank(g), _wants_more(snapshot, entitlement, g)
+        for c in (ROOT, *snapshot.tree.path[g]):
+            if c in large:
+                below[c].append(rank)
+                if wants_more:
+                    hungry[c].append(rank)
+                else:
+                    content[c].append(float(entitlement.leaf_entitled[g]))
     found = set()
     for c, gangs in large.items():
         owed = entitlement.available if c == ROOT else float(entitlement.entitled[c])
         beside = owed - math.fsum(content[c])
         small = [j for j in gangs if int(snapshot.demand_milli[j]) / 1000 <= beside + SLACK_GPUS]
-        for rivals, asked in ((hungry, small), (everybody, gangs)):
-            gang = _asked(snapshot, entitlement, c, asked, rivals)
+        for rivals, asked in ((hungry[c], small), (below[c], gangs)):
+            gang = _asked(snapshot, standings, asked, rivals)
             if gang is not None:
                 found.add(gang)
                 break
@@ -52,77 +62,44 @@ def _wants_more(snapshot: Snapshot, entitlement: Entitlement, group: int) -> boo
     return wanted > float(entitlement.leaf_entitled[group]) + SLACK_GPUS
 
 
-class _Rivals:
-    """Leaves that compete, and the groups above them."""
+class _Standings:
+    """Who has had least for its part of the whole: shares on the way down to the leaf, of siblings that may hold anything."""
 
-    def __init__(self, snapshot: Snapshot, leaves: frozenset[int]) -> None:
-        self.leaves = leaves
-        self.busy = {c for g in leaves for c in snapshot.tree.path[g]}
+    def __init__(self, snapshot: Snapshot, entitlement: Entitlement) -> None:
+        self._s, self._e = snapshot, entitlement
+        tree, e = snapshot.tree, entitlement
+        self._part = [0.0] * len(tree.ids)
+        for node in (ROOT, *reversed(tree.bottom_up)):
+            children = tree.top if node == ROOT else tree.children[node]
+            if not children:
+                continue
+            whole = 1.0 if node == ROOT else self._part[node]
+            active = [k for k in children if min(e.demand[k], e.limit[k]) > 0 and tree.weight[k] > 0]
+            own = tree.own_weight(node) if node != ROOT and e.own_demand[node] > 0 else 0.0
+            shares = math.fsum([own, *(tree.weight[k] for k in active)])
+            for k in active:
+                self._part[k] = whole * tree.weight[k] / shares
+            if node != ROOT:
+                self._part[node] = whole * own / shares if own else 0.0
+
+    def rank(self, group: int, charge: float = 0.0) -> Rank:
+        """Where a group's own jobs stand, the first the least, with so many GPU-hours more charged."""
+        part = self._part[group]
+        used = (float(self._e.own_usage[group]) + charge) / part if part > 0 else math.inf
+        return float(f"{used:.8e}"), self._s.tree.ids[group], group
 
 
-def _asked(
-    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, gangs: list[int], rivals: _Rivals
-) -> int | None:
-    """The gang that is owed at an ancestor: of the leaf that stands first of its rivals, and does so still with it."""
-    first = _first_leaf(snapshot, entitlement, ancestor, rivals.busy, rivals.leaves)
+def _asked(snapshot: Snapshot, standings: _Standings, gangs: list[int], rivals: list[Rank]) -> int | None:
+    """The gang that is owed among rivals: of the leaf that stands first, and does so still with it."""
+    if not rivals:
+        return None
+    _, _, first = min(rivals)
     mine = [j for j in gangs if snapshot.group[j] == first]
     if not mine:
         return None
     gang = min(mine, key=snapshot.seniority)
-    return gang if _still_first(snapshot, entitlement, ancestor, gang, rivals.busy, rivals.leaves) else None
-
-
-def _first_leaf(
-    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, busy: set[int], owners: frozenset[int]
-) -> int | None:
-    """The leaf of `owners` below a group that stands first, level by level; None if there is none."""
-    node = ancestor
-    while True:
-        ranks = _ranks(snapshot, entitlement, node, busy, owners)
-        if not ranks:
-            return None
-        _, _, side = min(ranks)
-        if side == node or not snapshot.tree.children[side]:
-            return side
-        node = side
-
-
-def _ranks(
-    snapshot: Snapshot, entitlement: Entitlement, node: int, busy: set[int], owners: frozenset[int]
-) -> list[tuple[float, str, int]]:
-    """Usage over share, id and group of the children of a node that have work; its own-jobs child is the node itself."""
-    tree = snapshot.tree
-    ranks = [
-        (_ratio(float(entitlement.usage[k]), tree.weight[k]), tree.ids[k], k)
-        for k in (tree.top if node == ROOT else tree.children[node])
-        if k in busy
-    ]
-    if node in owners and tree.children[node]:
-        ranks.append((_ratio(float(entitlement.own_usage[node]), tree.own_weight(node)), tree.ids[node], node))
-    return ranks
-
-
-def _still_first(
-    snapshot: Snapshot, entitlement: Entitlement, ancestor: int, job: int, busy: set[int], owners: frozenset[int]
-) -> bool:
-    """Whether the gang's leaf stands first even with one more contract of it charged, level by level."""
-    tree, group = snapshot.tree, int(snapshot.group[job])
-    charge = int(snapshot.demand_milli[job]) / 1000 * int(snapshot.contract_s[job]) / 3600
-    path = tree.path[group]
-    way = [
-        *(path if ancestor == ROOT else path[path.index(ancestor) + 1 :]),
-        *([group] if tree.children[group] else []),
-    ]
-    node = ancestor
-    for step in way:
-        own = step == node
-        used = float(entitlement.own_usage[step] if own else entitlement.usage[step]) + charge
-        mine = (_ratio(used, tree.own_weight(step) if own else tree.weight[step]), tree.ids[step])
-        rivals = _ranks(snapshot, entitlement, node, busy, owners)
-        if any((key, name) < mine for key, name, side in rivals if side != step):
-            return False
-        node = step
-    return True
+    charged = standings.rank(first, int(snapshot.demand_milli[gang]) / 1000 * int(snapshot.contract_s[gang]) / 3600)
+    return gang if all(charged < other for other in rivals if other[2] != first) else None
 
 
 def _robbed(snapshot: Snapshot) -> list[int]:
@@ -142,7 +119,3 @@ def _owner(snapshot: Snapshot, entitlement: Entitlement, job: int) -> int | None
         if (c != group or tree.children[group]) and float(entitlement.entitled[c]) >= gang - SLACK_GPUS:
             return c
     return ROOT
-
-
-def _ratio(usage: float, weight: float) -> float:
-    return usage / weight if weight > 0 else float("inf")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,8 +40,7 @@ def floor_under(snapshot: Snapshot, node: IntArray, gpus: IntArray) -> Floor:
     return Floor(free.tolist(), (open_room - left).tolist())
 
 
-@dataclass(frozen=True)
-class Arrival:
+class Arrival(NamedTuple):
     """Equal workers of one gang that go to nodes of one pool."""
 
     job: int
@@ -50,7 +51,7 @@ class Arrival:
 
 def place_workers(
     floor: Floor, pools: list[IntArray], arrivals: list[Arrival], counted: Mapping[tuple[int, int], Mapping[int, int]]
-) -> dict[int, Counter[int]]:
+) -> dict[int, dict[int, int]]:
     """Place all workers, largest first; returns GPUs by node for each job.
 
     Parameters
@@ -62,34 +63,44 @@ def place_workers(
     PlacementError
         If the workers do not fit: the program let through what nodes cannot hold.
     """
-    placed: dict[int, Counter[int]] = defaultdict(Counter)
+    placed: dict[int, dict[int, int]] = defaultdict(dict)
     by_pool: dict[int, list[Arrival]] = defaultdict(list)
     for arrival in arrivals:
         by_pool[arrival.pool].append(arrival)
     for pool, wanted in sorted(by_pool.items()):
-        wanted.sort(key=lambda a: -a.worker)
+        wanted.sort(key=attrgetter("worker"), reverse=True)
         found = _by_best_fit(floor, floor.shelves(pools[pool].tolist()), wanted)
         if found is None:
             found = _as_counted(pool, wanted, counted)
             for _, node, gpus in found:
                 floor.take(node, gpus)
         for job, node, gpus in found:
-            placed[job][node] += gpus
+            here = placed[job]
+            here[node] = here.get(node, 0) + gpus
     return placed
 
 
 def _by_best_fit(floor: Floor, shelves: Shelves, wanted: list[Arrival]) -> list[tuple[int, int, int]] | None:
-    """Take all workers from the floor, or none."""
+    """Take all workers from the floor, or none.
+
+    A node that was the best fit stays it while it has room, unless what is left on it has yet to be freed by leavers.
+    """
     found: list[tuple[int, int, int]] = []
-    for arrival in wanted:
-        for _ in range(arrival.workers):
-            node = shelves.best_fit(arrival.worker)
+    for worker, alike in groupby(wanted, attrgetter("worker")):
+        jobs = [arrival.job for arrival in alike for _ in range(arrival.workers)]
+        at = 0
+        while at < len(jobs):
+            node = shelves.best_fit(worker)
             if node is None:
                 for _, taken, gpus in found:
                     floor.take(taken, -gpus)
                 return None
-            floor.take(node, arrival.worker)
-            found.append((arrival.job, node, arrival.worker))
+            at_once = floor.at_once[node] // worker
+            many = at_once if at_once > 0 else floor.free[node] // worker
+            here = jobs[at : at + min(many, floor.free[node] // worker)]
+            floor.take(node, worker * len(here))
+            found += [(job, node, worker) for job in here]
+            at += len(here)
     return found
 
 

@@ -7,66 +7,76 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from evenhand.outcome import STOPS, WAITS, Decision, Move, Outcome, kept
+import numpy as np
+
+from evenhand.outcome import STOPS, WAITS, Decision, Move, Outcome, Places, kept
+from evenhand.shapes import IntArray
 from evenhand.snapshot import Snapshot
 
 
 def restore(snapshot: Snapshot, outcome: Outcome) -> Outcome:
     """Keep every preempted job that still fits where it was, budgeted ones before unallocated arrivals."""
-    s = snapshot
-    decisions = dict(outcome.decisions)
-    victims = [j for j, d in decisions.items() if d.move is Move.PREEMPT and not s.hit[j] and s.live[j]]
-    if not victims:
+    s, all_ = snapshot, outcome.table
+    victims = all_.job[all_.among(Move.PREEMPT) & ~s.hit[all_.job] & s.live[all_.job]]
+    if not victims.size:
         return outcome
-    left = [int(r) for r in s.room]
-    below: dict[int, int] = defaultdict(int)
-    limits = _limits(s)
-    for j, d in decisions.items():
-        _count(s, j, d, left, below, 1)
+    decisions, room = dict(outcome.decisions), _Room(s, outcome)
     guests = _guests_by_node(s, decisions)
-    for j in sorted(victims, key=lambda j: (not s.budgeted[j], s.seniority(j))):
-        back = kept(s, j)
-        _count(s, j, back, left, below, 1)
-        for guest in _in_the_way(s, decisions, guests, left, j) if s.budgeted[j] else []:
-            if _fits(s, j, left, below, limits):
-                break
-            _count(s, guest, decisions[guest], left, below, -1)
+    for j in victims[
+        np.lexsort((victims, s.submitted_s[victims], -s.priority[victims], ~s.budgeted[victims]))
+    ].tolist():
+        back, held = s.placement[j], int(s.held[j])
+        room.take(j, back, held)
+        for guest in _in_the_way(s, decisions, guests, room.left, j) if s.budgeted[j] and not room.holds(j) else []:
+            room.take(guest, decisions[guest].places, decisions[guest].gpus, -1)
             decisions[guest] = WAITS if s.pending[guest] else STOPS
-        if _fits(s, j, left, below, limits):
-            decisions[j] = back
+            if room.holds(j):
+                break
+        if room.holds(j):
+            decisions[j] = kept(s, j)
         else:
-            _count(s, j, back, left, below, -1)
+            room.take(j, back, held, -1)
     return Outcome(decisions, outcome.optimal)
 
 
-def _limits(snapshot: Snapshot) -> dict[int, int]:
-    """L1's bound of each group with a limit."""
-    s = snapshot
-    found = {}
-    for c, group in enumerate(s.tree.groups):
-        if group.max_gpus is not None:
-            pinned = sum(
-                int(s.held[j])
-                for j in range(len(s.jobs))
-                if s.pinned[j] and s.group[j] >= 0 and c in s.tree.path[int(s.group[j])]
-            )
-            found[c] = max(group.max_gpus, pinned)
-    return found
+class _Room:
+    """GPUs left on nodes, and held below groups with a limit (L1)."""
 
+    def __init__(self, snapshot: Snapshot, outcome: Outcome) -> None:
+        self._s, all_ = snapshot, outcome.table
+        s, listed = snapshot, all_.node >= 0
+        used = np.bincount(all_.node[listed], all_.part[listed], len(s.nodes)).astype(np.int64)
+        self.left: list[int] = (s.room - used).tolist()
+        capped = {c for c, group in enumerate(s.tree.groups) if group.max_gpus is not None}
+        self._above = [tuple(c for c in path if c in capped) for path in s.tree.path]
+        self._below, pinned = self._sums(all_.job, all_.gpus), np.flatnonzero(s.pinned)
+        bound = self._sums(pinned, s.held[pinned])
+        self._limit = {c: max(s.tree.groups[c].max_gpus or 0, bound[c]) for c in capped}
 
-def _count(s: Snapshot, job: int, d: Decision, left: list[int], below: dict[int, int], sign: int) -> None:
-    for n, gpus in d.places:
-        if n >= 0:
-            left[n] -= sign * gpus
-    if s.group[job] >= 0:
-        for c in s.tree.path[int(s.group[job])]:
-            below[c] += sign * d.gpus
+    def _sums(self, jobs: IntArray, gpus: IntArray) -> dict[int, int]:
+        """GPUs below each group with a limit."""
+        found: dict[int, int] = defaultdict(int)
+        known = self._s.group[jobs] >= 0
+        own = np.bincount(self._s.group[jobs[known]], gpus[known], len(self._above)).astype(np.int64)
+        for g, held in enumerate(own.tolist()):
+            for c in self._above[g]:
+                found[c] += held
+        return found
 
+    def take(self, job: int, places: Places, gpus: int, sign: int = 1) -> None:
+        """Count a job in, or out again."""
+        for n, part in places:
+            if n >= 0:
+                self.left[n] -= sign * part
+        g = int(self._s.group[job])
+        for c in self._above[g] if g >= 0 else ():
+            self._below[c] += sign * gpus
 
-def _fits(s: Snapshot, job: int, left: list[int], below: dict[int, int], limits: dict[int, int]) -> bool:
-    """Whether nodes and limits hold with the job counted in."""
-    nodes = all(left[n] >= 0 for n, _ in s.placement[job])
-    return nodes and all(below[c] <= limits[c] for c in s.tree.path[int(s.group[job])] if c in limits)
+    def holds(self, job: int) -> bool:
+        """Whether nodes and limits hold with the job counted in."""
+        return all(self.left[n] >= 0 for n, _ in self._s.placement[job]) and all(
+            self._below[c] <= self._limit[c] for c in self._above[int(self._s.group[job])]
+        )
 
 
 def _guests_by_node(s: Snapshot, decisions: dict[int, Decision]) -> dict[int, list[int]]:

@@ -11,7 +11,7 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.fitting import fit_and_speed
+from evenhand.fitting import Shape, fit_and_speed
 from evenhand.shapes import BoolArray, IntArray, Sites
 from evenhand.tree import Tree, build_tree
 from evenhand_models import ClusterState, Job, JobState, Node, NodeStatus, Policy
@@ -54,6 +54,7 @@ class Snapshot:
     capacity : GPUs by type on open nodes, int [T].
     speed_milli : throughput of one GPU of job j on type t in thousandths of a GPU, int [J, T]; 0: does not fit (S6).
     fits, full_fit : whether j's least size, its full size, fits type t, bool [J, T] (S5).
+    shape : number of what the job asks of nodes in `shapes`, int [J]; resumable : by its contract, bool [J].
     group : index of the group, `NO_GROUP` for orphans and jobs of unknown groups, int [J].
     size, least : `gpus` and `min_gpus` (else `gpus`), int [J].
     held : GPUs a running job holds, int [J]; held_type : their type, -1 if unknown or not running.
@@ -99,6 +100,9 @@ class Snapshot:
     speed_milli: IntArray
     fits: BoolArray
     full_fit: BoolArray
+    shape: IntArray
+    shapes: tuple[Shape, ...]
+    resumable: BoolArray
     demand_milli: IntArray
     level: npt.NDArray[np.float64]
     level_rank: IntArray
@@ -158,7 +162,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     stands = _stands(placement)
     placed = np.bincount(stands.node[stands.node >= 0], stands.gpus[stands.node >= 0], len(nodes))
     overfull = placed > usable
-    fits, full_fit, speed = fit_and_speed(jobs, types, sites, policy.throughput_unit)
+    fits, full_fit, speed, shape, shapes = fit_and_speed(jobs, types, sites, policy.throughput_unit)
     group = _groups(jobs, tree)
     unknown = group == NO_GROUP
     infeasible = pending & (unknown | ~fits.any(axis=1))
@@ -180,6 +184,7 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     held_type = _held_types(stands, node_type, running)
     priority = _whole((j.priority for j in jobs), count)
     level, rank, levels = _levels(priority, group, live, budgeted)
+    resumable = _flags((j.contract.resumable for j in jobs), count)
     return Snapshot(
         state=state, policy=policy, now=state.now, types=types, rate_milli=rates, nodes=nodes, node_index=node_at,
         node_type=node_type, room=room, opened=opened, capacity=capacity,
@@ -189,11 +194,11 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
         pinned=(budgeted & inside) | (orphan & ~hit), overfull=overfull, size=size,
         least=_whole((j.min_gpus or j.gpus for j in jobs), count),
         held=held, held_type=held_type, placement=placement, stands=stands,
-        speed_milli=speed, fits=fits, full_fit=full_fit,
+        speed_milli=speed, fits=fits, full_fit=full_fit, shape=shape, shapes=shapes, resumable=resumable,
         demand_milli=_demand(size, fits, held_type, rates), level=level, level_rank=rank, level_count=levels,
         age_step=np.searchsorted(np.array(AGE_STEPS_S), now_s - submitted, side="right").astype(np.int64),
         submitted_s=submitted, started_s=started, contract_s=contract,
-        lost_s=_lost_seconds(jobs, started, contract, running & ~hit, now_s, policy.max_protection_s),
+        lost_s=_lost_seconds(jobs, started, np.where(resumable, contract, policy.max_protection_s), running & ~hit, now_s),
         left_s=_instants([j.expected_end_at for j in jobs], np.inf) - now_s, priority=priority,
     )  # fmt: skip
 
@@ -276,15 +281,16 @@ def _levels(
 
 
 def _lost_seconds(
-    jobs: Sequence[Job], started: FloatArray, contract: IntArray, stoppable: BoolArray, now_s: float, most_s: int
+    jobs: Sequence[Job], started: FloatArray, most: IntArray, stoppable: BoolArray, now_s: float
 ) -> FloatArray:
-    """Seconds of work a stop loses (rule O5): since the last checkpoint, else the start, at most a contract.
+    """Seconds of work a stop loses (rule O5): since the last checkpoint, else the start, at most so many.
 
-    Who cannot resume has lost everything: at most the longest contract that there may be.
+    Parameters
+    ----------
+    most : a contract; of who cannot resume, and has lost everything, the longest that there may be, int [J].
     """
     saved = _instants([j.checkpointed_at if j.contract.resumable else None for j in jobs], -np.inf)
     last = np.maximum(started, np.minimum(now_s, saved))
-    most = np.where([j.contract.resumable for j in jobs], contract, most_s)
     return np.where(stoppable, np.minimum(now_s - last, most), 0.0)
 
 

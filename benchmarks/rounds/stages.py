@@ -24,7 +24,7 @@ from evenhand.program.index import build_index
 from evenhand_models import parse_document
 from evenhand_models.collection import without_collection
 
-SEARCH = ("target", "index")
+SEARCH = ("target", "index", "formulate")
 """Stages that belong to the search."""
 
 
@@ -62,6 +62,8 @@ def once(body: bytes) -> dict[str, float]:
         pareto = rounds.pareto_gap(target.values, target.x, target.work)
     with stage("index"):
         index = build_index(s, owed)
+    with stage("formulate"):
+        rounds.formulate(s, entitled, target, owed, index)
     with stage("greedy"):
         first = rounds.greedy(s, entitled, index)
     with stage("top_up"):

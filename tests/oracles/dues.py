@@ -31,10 +31,12 @@ class Due:
     entitled: float = 0.0
     claim: float = 1.0
     """What a GPU short weighs, height aside (O2)."""
+    part: float = 0.0
+    """What the shares on the way down make of the whole, 0 if it can hold nothing (O3)."""
 
-    def rank(self) -> tuple[float, str]:
-        """What its standing among siblings is compared by (D5)."""
-        return (self.used / self.weight if self.weight > 0 else math.inf, self.group)
+    def rank(self, extra: float = 0.0) -> tuple[float, str]:
+        """What a leaf's turn is decided by, with so many GPU-hours more (O3)."""
+        return (float(f"{(self.used + extra) / self.part:.9g}") if self.part > 0 else math.inf, self.group)
 
 
 class Dues:
@@ -98,7 +100,8 @@ class Dues:
         for due in takers:
             behind = due.weight * used / (due.used * shares) if due.used * shares > 0 else math.inf
             steep = self.reader.policy.urgency * math.log10(behind) if behind > 1 else 0.0
-            due.claim = round(10 ** min(2.0, steep), 3)
+            due.claim = round(10 ** min(math.log10(300), steep), 3)
+            due.part = due.weight / shares * (1.0 if name is None else self.of[name].part)
         promised = sum(due.floor for due in takers)
         if promised > amount:
             for due in takers:
@@ -163,46 +166,33 @@ class Dues:
             )
             beside = whole - math.fsum(self.leaf[g].entitled for g in leaves - hungry)
             small = {g: [j for j in line if reader.demand(j) <= beside + SLACK] for g, line in gangs.items()}
-            gang = self._asked(hungry, small, at) or self._asked(leaves, gangs, at)
+            gang = self._asked(hungry, small) or self._asked(leaves, gangs)
             if gang is not None:
                 owed.add(gang.id)
         return owed
 
-    def _asked(self, rivals: set[str], gangs: dict[str, list[Job]], at: str | None) -> Job | None:
-        """The first gang of the rival that stands first, if it does so with the gang charged."""
-        first = min(rivals, key=lambda g: self._path(g, at), default="")
-        if not gangs.get(first):
+    def gang_weight(self, job: Job) -> float:
+        """What a GPU of an owed gang weighs (O3): all levels at which its group cannot pay for it."""
+        if self.reader.hit(job):
+            return 300.0
+        group = str(self.reader.group_of[job.id])
+        weight = self.leaf[group].claim
+        for above in self.reader.lineage(group):
+            if self.reader.children(above):
+                if self.of[above].entitled >= self.reader.demand(job) - SLACK:
+                    break
+                weight += self.of[above].claim * 2 ** min(self.height(above), 10)
+        return weight
+
+    def _asked(self, rivals: set[str], gangs: dict[str, list[Job]]) -> Job | None:
+        """The first gang of the rival that stands first, if it does so with one contract of the gang charged."""
+        line = sorted(self.leaf[group].rank() for group in rivals)
+        mine = gangs.get(line[0][1]) if line else None
+        if not mine:
             return None
-        gang = min(gangs[first], key=lambda j: (-j.priority, j.submitted_at, j.id))
-        return gang if self._keeps_the_lead(gang, first, at, rivals) else None
-
-    def _keeps_the_lead(self, gang: Job, group: str, at: str | None, rivals: set[str]) -> bool:
-        """Whether a leaf stands first even if one contract of its gang were charged on its way down."""
-        reader = self.reader
-        extra = reader.demand(gang) * reader.protection_s(gang) / 3600
-        mine = self._path(group, at)
-        steps = self._steps(group, at)
-        for other in rivals - {group}:
-            apart = self._steps(other, at)
-            k = next(i for i, (a, b) in enumerate(zip(steps, apart, strict=False)) if a is not b)
-            ahead = (mine[k][0] + extra / steps[k].weight if steps[k].weight > 0 else math.inf, mine[k][1])
-            if self._path(other, at)[k] < ahead:
-                return False
-        return True
-
-    def _steps(self, group: str, at: str | None) -> list[Due]:
-        """The dues that `_path` ranks."""
-        line = self.reader.lineage(group)
-        line = line[: line.index(at)] if at is not None else line
-        dues = [self.of[g] for g in reversed(line)]
-        return [*dues, self.leaf[group]] if self.leaf[group].own else dues
-
-    def _path(self, group: str, at: str | None) -> list[tuple[float, str]]:
-        """Ranks from below a node down to the leaf of a group."""
-        line = self.reader.lineage(group)
-        line = line[: line.index(at)] if at is not None else line
-        path = [self.of[g].rank() for g in reversed(line)]
-        return [*path, self.leaf[group].rank()] if self.leaf[group].own else path
+        gang = min(mine, key=lambda j: (-j.priority, j.submitted_at, j.id))
+        extra = self.reader.demand(gang) * self.reader.protection_s(gang) / 3600
+        return gang if len(line) == 1 or self.leaf[line[0][1]].rank(extra) < line[1] else None
 
 
 def stated_target(state: ClusterState, plan: Plan) -> Target:

@@ -64,7 +64,7 @@ class Prices:
             else:
                 yield ("has", group, move.kind), move.gpus
         elif job.id in self.owed:
-            yield ("owed",), -(100.0 if reader.hit(job) else self.dues.leaf[group].claim) * job.gpus
+            yield ("owed",), -self.dues.gang_weight(job) * job.gpus
         for _, high in reader.cuts(job):
             arrives = move.what == "start" or (reader.hit(job) and move.what in ("migrate", "repair"))
             if arrives and job.priority >= high:

@@ -221,6 +221,28 @@ def test_jobs_that_could_not_start_anyway_change_no_decision() -> None:
     assert seen[0][1] == 101
 
 
+def test_of_unallocated_jobs_a_round_is_told_what_free_gpus_could_hold_and_none_is_left_free() -> None:
+    """The gang of 12 takes the place of the other group's gang of 16: the four left over go to sweeps at once."""
+    sweeps = [job(f"s{i:03}", "A", 1, 10, 9 * HOUR, min_runtime_s=0) for i in range(300)]
+    seen: list[int] = []
+
+    class Looks(Evenhand):
+        def decide(self, world: World, happened: Happened) -> None:
+            super().decide(world, happened)
+            seen.append(len(state_of(world, T0).jobs))
+            assert not any(world.ground.idle)
+
+    what = trace(
+        job("a", "A", 16, 0, 9 * HOUR, min_runtime_s=600), job("b", "B", 12, 60, 9 * HOUR, min_runtime_s=60), *sweeps,
+        end_s=2 * HOUR,
+    )  # fmt: skip
+    result = replay(what, cluster(groups={"A": 1, "B": 9}), Policy(time_limit_s=0.5), Looks())
+    assert max(seen) < 30
+    came = starts(result)["b"]
+    assert 600 <= came <= 900
+    assert sum(at == came for at in starts(result).values()) == 1 + 4
+
+
 @pytest.mark.parametrize(("resumable", "moved"), [(True, 1), (False, 0)])
 def test_who_is_left_on_slow_gpus_is_moved_to_free_fast_ones_though_nobody_waits(resumable: bool, moved: int) -> None:
     speeds = {"k80": 1.0, "v100": 8.0}

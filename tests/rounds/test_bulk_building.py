@@ -111,7 +111,7 @@ def test_each_shape_is_tried_once_on_each_type_that_its_jobs_name(monkeypatch: p
     types = tuple(sorted(t.name for t in state.gpu_types))
     place = {name: t for t, name in enumerate(types)}
     sites = Sites(state.nodes, np.array([place[n.gpu_type] for n in state.nodes]))
-    fits, full, speed = fit_and_speed(state.jobs, types, sites, ThroughputUnit.BEST)
+    fits, full, speed, *_ = fit_and_speed(state.jobs, types, sites, ThroughputUnit.BEST)
     assert fits.sum() == full.sum() == 3_000
     assert (speed[fits] == 1000).all()
     assert len(tried) <= 2 * 320  # least and full size of 320 filters; never 3,000 jobs x 160 types

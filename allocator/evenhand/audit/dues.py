@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import takewhile
 from math import exp, floor, fsum, inf, log
 
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
+from evenhand.audit.jobs import JobReading
 from evenhand.audit.numbers import SIXTEEN, sixteenths
 from evenhand.audit.owed import owed_gangs
 from evenhand.audit.reading import MILLI, Reading
@@ -57,6 +59,18 @@ class Dues:
     leaf_claim: Mapping[str, float]
     owed: tuple[str, ...]
 
+    def gang_weight(self, reading: Reading, job: JobReading) -> float:
+        """Return what a GPU of an owed gang weighs: as one short at every level it exceeds; 300 for hit jobs (O3)."""
+        if job.hit:
+            return 300.0
+        group = str(job.group)
+        exceeded = takewhile(
+            lambda at: self.entitled[at] < job.demand / MILLI - TOLERANCE,
+            reading.tree.path(group)[0 if reading.tree.below(group) else 1 :],
+        )
+        above = (self.claim.get(at, 1.0) * (1 << min(10, reading.tree.height[at])) for at in exceeded)
+        return fsum([self.leaf_claim.get(group, 1.0), *above])
+
 
 def dues(reading: Reading) -> Dues:
     """Work out what every group is owed, from the reading alone."""
@@ -85,7 +99,7 @@ def dues(reading: Reading) -> Dues:
         leaf_claim=work.leaf_claim,
         owed=owed_gangs(
             reading,
-            work.usage,
+            work.leaf_part,
             work.entitled,
             work.leaf,
             {g: (work.own_demand[g] if reading.tree.below(g) else work.cap(g)) / MILLI for g in reading.members},
@@ -133,6 +147,8 @@ class _Work:
         self.leaf: dict[str, float] = {}
         self.claim: dict[str, float] = {}
         self.leaf_claim: dict[str, float] = {}
+        self.part: dict[str, float] = {}
+        self.leaf_part: dict[str, float] = {}
         self._parts: dict[str, Fraction] = {}
 
     def cap(self, group: str) -> int:
@@ -183,6 +199,7 @@ class _Work:
             else:
                 self.leaf[group] = self.entitled[group]
                 self.leaf_claim[group] = self.claim.get(group, 1.0)
+                self.leaf_part[group] = self.part.get(group, 0.0)
 
     def _divide(self, above: str | None, amount: Fraction) -> None:
         """Divide what a group (None: the cluster) holds among its children and its own jobs."""
@@ -212,13 +229,15 @@ class _Work:
             self.scaled[group] = float(promised)
 
     def _judge(self, above: str | None, active: list[str]) -> None:
-        """Weigh the claims of siblings by the usage of all for their shares, over their own (O2)."""
-        rows = [(group, self.claim, self.usage[group], self.tree.weight[group]) for group in active]
+        """Weigh the claims of siblings by the usage of all for their shares, over their own (O2), and their parts (O3)."""
+        rows = [(group, self.claim, self.part, self.usage[group], self.tree.weight[group]) for group in active]
         if above is not None and self.own_demand[above] > 0:
             own_used = max(0.0, self.reading.usage[above])
-            rows.append((above, self.leaf_claim, own_used, self.tree.own_weight(above)))
-        used, share = fsum(row[2] for row in rows), fsum(row[3] for row in rows)
-        for group, claim, own_used, weight in rows:
+            rows.append((above, self.leaf_claim, self.leaf_part, own_used, self.tree.own_weight(above)))
+        used, share = fsum(row[3] for row in rows), fsum(row[4] for row in rows)
+        whole = 1.0 if above is None else self.part.get(above, 0.0)
+        for group, claim, part, own_used, weight in rows:
+            part[group] = whole * weight / share
             behind = weight * used / (own_used * share) if own_used * share > 0 else inf
             steep = self.reading.policy.urgency * log(max(1.0, behind))
-            claim[group] = round(1000 * exp(min(steep, log(100)))) / 1000
+            claim[group] = round(1000 * exp(min(steep, log(300)))) / 1000

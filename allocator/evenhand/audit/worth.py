@@ -135,13 +135,13 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     short = sum(
         max(0, within - held[group]) for group, within in dues.within_guarantee.items() if dues.guarantee[group] > 0
     )
-    return 200.0 * (1 << min(12, reading.tree.top)) * short / SIXTEEN
+    return 600.0 * (1 << min(10, reading.tree.top)) * short / SIXTEEN
 
 
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
     short = sum(
-        dues.claim.get(group, 1.0) * (max(0, within - held[group]) << min(12, reading.tree.height[group]))
+        dues.claim.get(group, 1.0) * (max(0, within - held[group]) << min(10, reading.tree.height[group]))
         for group, within in dues.within.items()
     )
     return short / SIXTEEN
@@ -155,9 +155,7 @@ def _leaves(reading: Reading, dues: Dues, target: Target, counted: Tally, decisi
     )
     jobs = (reading.jobs[job] for job in dues.owed if job not in decisions.reserved)
     missing = fsum(
-        job.job.gpus * (100.0 if job.hit else dues.leaf_claim.get(str(job.group), 1.0))
-        for job in jobs
-        if decisions.of(job).action not in RUNS
+        job.job.gpus * dues.gang_weight(reading, job) for job in jobs if decisions.of(job).action not in RUNS
     )
     return short / SIXTEEN + missing
 

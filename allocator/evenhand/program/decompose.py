@@ -6,20 +6,22 @@ Lagrangian value at any duals bounds the program; duals are drawn towards those 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.outcome import ARRIVALS
-from evenhand.program.blocks import Blocks, blocks_of
+from evenhand.program.blocks import Blocks
 from evenhand.program.master import Master, Shared
 from evenhand.program.prices import SCALE
 from evenhand.program.pricing import BlockPlan, best_plans
+from evenhand.program.regret import Regrets
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers.linear_model import Arrays
+from evenhand.solvers.lp import LpResult
 from evenhand.solvers.restricted import Restricted, restricted
 
 FloatArray = npt.NDArray[np.float64]
@@ -29,6 +31,10 @@ MOST_PASSES = 16
 CLOSE = 1e-4
 """Bound and master this near each other, as a share of target throughput: mixing more plans brings nothing."""
 IN_USE = 1e-6
+NEAR = 2.0
+"""Plans that lose at most this much (throughput units) to the mix are good."""
+BESIDE = (0.9, 1.1)
+"""So are the best ones at duals this much lower and higher."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,91 +55,140 @@ class Mixture:
     main: IntArray
 
 
-def decompose(
-    program: Program, arrays: Arrays, point: IntArray, dual: FloatArray, may_go_on: Callable[[], bool]
-) -> Mixture | None:
-    """Mix plans until bound and mix meet, passes run out, or `may_go_on` says no; None where no mix was found.
+class Generation:
+    """Mixes plans until bound and mix meet: bound, duals and plans so far.
 
     Parameters
     ----------
-    point : a feasible point, the first plan of every block; dual : of the LP relaxation, float [r].
+    blocks : of the program whose arrays these are; at least one.
+    point : a feasible point, int [c]: the first plan of every block, and the one that others are held against.
+    dual : where pricing begins, float [r].
     """
-    blocks = blocks_of(program, arrays)
-    if not blocks.count:
-        return None
-    search = _Generation(Shared(blocks, arrays, point), dual)
-    search.start(point)
-    close = CLOSE * (1.0 + program.target.throughput)
-    for _ in range(MOST_PASSES):
-        if not may_go_on() or not search.step(close):
-            break
-    return search.mixture()
 
-
-class _Generation:
-    """Bound, duals and plans so far."""
-
-    def __init__(self, shared: Shared, dual: FloatArray) -> None:
-        self._shared = shared
-        self._master = Master(shared)
-        self._short_price = shared.blocks.short_cost / SCALE
-        self._center = shared.cleaned(dual)
+    def __init__(self, blocks: Blocks, arrays: Arrays, point: IntArray, dual: FloatArray) -> None:
+        self._shared = Shared(blocks, arrays, point)
+        self._master = Master(self._shared)
+        self._center = self._shared.cleaned(dual)
+        self._best: list[BlockPlan] = []
+        """The best plans at the duals of the best bound."""
         self._bound = np.inf
-        self._parts: FloatArray | None = None
-
-    def start(self, point: IntArray) -> None:
-        """The given plans, and the best ones at the LP's duals."""
-        self._master.add(_plans_of(self._shared.blocks, point))
+        self._answer: LpResult | None = None
+        self._master.add(_plans_of(blocks, point))
         self._price(self._center)
+
+    @property
+    def shared(self) -> Shared:
+        """What the blocks share."""
+        return self._shared
+
+    @property
+    def center(self) -> FloatArray:
+        """Duals of the best bound, float [r]."""
+        return self._center
+
+    @property
+    def bound(self) -> float:
+        """No outcome of the program is worth more."""
+        return float(self._bound)
+
+    def widen(self, arrays: Arrays) -> None:
+        """Go on with a program that has got more shared rows and columns since; all plans and the bound stay."""
+        rows, columns = arrays.shape
+        shared, plans = self._shared, [c.plan for c in self._master.columns]
+        more_rows, more_columns = rows - len(shared.blocks.shared_row), columns - len(shared.blocks.shared_column)
+        blocks = replace(
+            shared.blocks,
+            shared_row=np.concatenate([shared.blocks.shared_row, np.ones(more_rows, dtype=bool)]),
+            shared_column=np.concatenate([shared.blocks.shared_column, np.ones(more_columns, dtype=bool)]),
+        )
+        self._shared = Shared(blocks, arrays, np.concatenate([shared.base, np.zeros(more_columns, dtype=np.int64)]))
+        self._master = Master(self._shared)
+        self._master.add(plans)
+        self._center = np.concatenate([self._center, np.zeros(more_rows)])
+        self._answer = None
+
+    def run(self, close: float, may_go_on: Callable[[], bool]) -> None:
+        """Price and mix until bound and mix are `close`, passes run out, or `may_go_on` says no."""
+        for _ in range(MOST_PASSES):
+            if not may_go_on() or not self._step(close):
+                break
+
+    def _priced(self, dual: FloatArray) -> tuple[FloatArray, list[BlockPlan]]:
+        """Reduced costs of all columns, float [c], and the best plans under them."""
+        blocks, reduced = self._shared.blocks, self._shared.reduced(dual)
+        return reduced, best_plans(blocks, reduced[blocks.column], blocks.short_cost / SCALE)
 
     def _price(self, dual: FloatArray) -> int:
         """Price all blocks; returns how many plans are new."""
-        reduced = self._shared.reduced(dual)
-        plans = best_plans(self._shared.blocks, reduced[self._shared.blocks.column], self._short_price)
+        reduced, plans = self._priced(dual)
         bound = self._shared.bound(dual, reduced, plans)
-        if bound < self._bound:
-            self._bound, self._center = bound, dual
+        if bound < self._bound or not self._best:
+            self._bound, self._center, self._best = min(bound, self._bound), dual, plans
         return self._master.add(plans)
 
-    def step(self, close: float) -> bool:
+    def _step(self, close: float) -> bool:
         """Solve the master and price at its duals; False when there is no more to gain."""
         solved = self._master.solve()
         if solved is None:
             return False
-        dual, result = solved
-        self._parts = result.x[len(self._shared.columns) :]
-        value = result.objective + self._shared.arrays.offset / SCALE
+        dual, self._answer = solved
+        value = self._answer.objective + self._shared.arrays.offset / SCALE
         if self._bound - value < close:
             return False
         mixed = SMOOTHING * self._center + (1.0 - SMOOTHING) * dual
         return bool(self._price(self._shared.cleaned(mixed)) or self._price(self._shared.cleaned(dual)))
 
     def mixture(self) -> Mixture | None:
-        """What the last master mixes."""
-        if self._parts is None:
+        """What the last master mixes; None where it could not be solved."""
+        if self._answer is None:
             return None
+        parts = self._parts(self._answer.x)
+        used = np.flatnonzero(parts > IN_USE)
+        used = used[np.argsort(parts[used], kind="stable")]
+        plans = [self._master.columns[k].plan for k in used.tolist()]
         count = self._shared.arrays.shape[1]
         x, main = np.zeros(count), np.zeros(count, dtype=np.int64)
-        upper = np.zeros(count, dtype=np.int64)
-        used = np.flatnonzero(self._parts > IN_USE)
-        appears = np.zeros(count, dtype=np.int64)
-        least = np.full(count, np.iinfo(np.int64).max)
-        plans = np.zeros(self._shared.blocks.count, dtype=np.int64)
-        for k in used[np.argsort(self._parts[used], kind="stable")].tolist():
-            plan = self._master.columns[k].plan
-            own = self._shared.blocks.ways_of(plan.block)
-            main[own] = 0
+        for part, plan in zip(parts[used].tolist(), plans, strict=True):
+            main[self._shared.blocks.ways_of(plan.block)] = 0
             main[plan.columns] = plan.counts
-            x[plan.columns] += self._parts[k] * plan.counts
-            upper[plan.columns] = np.maximum(upper[plan.columns], plan.counts)
-            least[plan.columns] = np.minimum(least[plan.columns], plan.counts)
-            appears[plan.columns] += 1
-            plans[plan.block] += 1
-        column, block = self._shared.blocks.column, self._shared.blocks.way_block
-        lower = np.zeros(count, dtype=np.int64)
-        everywhere = column[appears[column] == plans[block]]
-        lower[everywhere] = np.where(appears[everywhere] > 0, least[everywhere], 0)
-        return Mixture(float(self._bound), x, lower, upper, main)
+            x[plan.columns] += part * plan.counts
+        return Mixture(self.bound, x, *spread_of(self._shared.blocks, plans, count), main)
+
+    def near(self) -> tuple[IntArray, IntArray]:
+        """Least and most that good plans take of each way, int [c] each: plans that lose little to the mix, and some beside."""
+        found: list[BlockPlan] = [*self._best]
+        if self._answer is not None:
+            parts, loses = self._parts(self._answer.x), self._parts(self._answer.reduced_cost)
+            near = np.flatnonzero((parts > IN_USE) | (np.abs(loses) < NEAR))
+            found.extend(self._master.columns[k].plan for k in near.tolist())
+        for factor in BESIDE:
+            found.extend(self._priced(self._shared.cleaned(self._center * factor))[1])
+        return spread_of(self._shared.blocks, found, self._shared.arrays.shape[1])
+
+    def regrets(self) -> Regrets:
+        """What points lose against the bound."""
+        values = np.array([plan.value for plan in self._best])
+        return Regrets(self._shared, self._center, values)
+
+    def _parts(self, values: FloatArray) -> FloatArray:
+        """The entries of the plans that the last master knew."""
+        return values[len(self._shared.columns) :]
+
+
+def spread_of(blocks: Blocks, plans: Sequence[BlockPlan], count: int) -> tuple[IntArray, IntArray]:
+    """Least and most that plans of a block take of each of its ways, int [count] each."""
+    upper, appears = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
+    least = np.full(count, np.iinfo(np.int64).max)
+    columns = np.concatenate([p.columns for p in plans])
+    counts = np.concatenate([p.counts for p in plans])
+    np.maximum.at(upper, columns, counts)
+    np.minimum.at(least, columns, counts)
+    np.add.at(appears, columns, 1)
+    of_block = np.bincount([p.block for p in plans], minlength=blocks.count)
+    lower = np.zeros(count, dtype=np.int64)
+    everywhere = blocks.column[(appears[blocks.column] == of_block[blocks.way_block]) & (appears[blocks.column] > 0)]
+    lower[everywhere] = least[everywhere]
+    return lower, upper
 
 
 def _plans_of(blocks: Blocks, point: IntArray) -> list[BlockPlan]:

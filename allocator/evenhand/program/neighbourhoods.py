@@ -1,60 +1,93 @@
-"""Better plans around the best one: free a few groups, hold all others, let CP-SAT decide (large neighbourhood search)."""
+"""Better points around the best one: free a few groups, hold all others, let CP-SAT decide (large neighbourhood search).
+
+Which groups: those whose plans lose most against the bound, alone or in a row that they share (`regret`). Of their ways only
+those on which good plans differ, until that brings nothing more.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.program.variables import Program
+from evenhand.program.decompose import Generation
 from evenhand.shapes import IntArray
 
-FREED_AT_FIRST = 150
+FREED_AT_FIRST = 60
 MOST_FREED = 2_000
 LEAST_FREED = 40
 GROWTH = 1.15
-"""By how much more is freed after a neighbourhood that was decided to the end, and less after one that was not."""
-GROUPS_AT_LEAST = 4
-"""So many groups share what is freed: of larger ones only the moves that cost least against the LP."""
-SPREAD = 0.25
-"""Weight of a group on which plan and LP agree, against one GPU of disagreement."""
+"""By how much more ways are freed after a neighbourhood that was decided to the end, and less after one that was not."""
+TOGETHER = 0.7
+"""How often one shared row says which groups come first."""
+EVERYWHERE = 0.5
+"""Rows in which more than this part of all groups stand say nothing about which."""
+SPREAD = 0.2
+"""Part of all regret that every group shares equally."""
+STALE = 6
+"""After so many neighbourhoods in a row that bring nothing all ways of the groups are freed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbourhood:
+    """What may change: bounds of all columns, int [c] each, and which are free, bool [c]."""
+
+    lower: IntArray
+    upper: IntArray
+    free: npt.NDArray[np.bool_]
 
 
 class Neighbourhoods:
-    """Draws groups to free, those first on which the LP disagrees with the plan; the same seed draws the same.
+    """Draws groups to free; the same seed draws the same. How much is freed follows what the solver can decide."""
 
-    How much is freed follows what the solver can decide within its effort.
-    """
-
-    def __init__(
-        self, program: Program, relaxed: npt.NDArray[np.float64], reduced_cost: npt.NDArray[np.float64], seed: int
-    ) -> None:
-        moves = program.columns.moves
-        self._columns = np.array([m.column for m in moves], dtype=np.int64)
-        groups = np.array([int(program.snapshot.group[m.unit.job]) for m in moves], dtype=np.int64)
-        names, which = np.unique(groups, return_inverse=True)
-        self._which = which.reshape(-1)
-        self._sizes = np.bincount(self._which, minlength=len(names))
-        order = np.lexsort((np.abs(reduced_cost[self._columns]), self._which))
-        first = np.concatenate(([0], np.cumsum(self._sizes)[:-1]))
-        self._rank = np.empty(len(order), dtype=np.int64)
-        """Place of each move in its group, by reduced cost."""
-        self._rank[order] = np.arange(len(order)) - first[self._which[order]]
-        self._gpus = np.array([m.gpus for m in moves], dtype=np.float64)
-        self._relaxed = relaxed
+    def __init__(self, generation: Generation, seed: int) -> None:
+        blocks, arrays = generation.shared.blocks, generation.shared.arrays
+        self._blocks, self._arrays = blocks, arrays
+        self._regrets, self._near = generation.regrets(), generation.near()
         self._random = np.random.Generator(np.random.PCG64(seed))
         self._freed = float(FREED_AT_FIRST)
+        self._idle = 0
+        rows = arrays.shape[0]
+        regrets = self._regrets
+        self._in_row = np.bincount(regrets.pair_row, minlength=rows)
+        self._some = (self._in_row > 0) & (self._in_row <= max(1.0, EVERYWHERE * blocks.count))
+        self._first = np.searchsorted(regrets.pair_row, np.arange(rows + 1))
 
-    def draw(self, x: IntArray) -> IntArray:
-        """The move columns to hold at their values in x."""
-        apart = np.abs(self._relaxed[self._columns] - x[self._columns]) * self._gpus
-        weight = np.bincount(self._which, weights=apart, minlength=len(self._sizes)) + SPREAD
-        drawn = self._random.choice(len(weight), size=len(weight), replace=False, p=weight / weight.sum())
-        most = max(1, int(self._freed / GROUPS_AT_LEAST))
-        freed = np.cumsum(np.minimum(self._sizes[drawn], most))
-        chosen = np.isin(self._which, drawn[: 1 + int(np.searchsorted(freed, self._freed))])
-        return self._columns[~(chosen & (self._rank < most))]
+    def draw(self, x: IntArray) -> Neighbourhood:
+        """What to free around x."""
+        b, a = self._blocks, self._arrays
+        low, high = a.lower.copy(), a.upper.copy()
+        if self._idle < STALE:
+            low[b.column] = np.maximum(low, np.minimum(self._near[0], x))[b.column]
+            high[b.column] = np.minimum(high, np.maximum(self._near[1], x))[b.column]
+        differ = (high > low)[b.column]
+        order = self._order(x)
+        freed = np.cumsum(np.bincount(b.way_block[differ], minlength=b.count)[order])
+        chosen = np.zeros(b.count, dtype=bool)
+        chosen[order[: 1 + int(np.searchsorted(freed, self._freed))]] = True
+        free = np.ones(len(x), dtype=bool)
+        free[b.column] = chosen[b.way_block] & differ
+        return Neighbourhood(low, high, free)
 
-    def learn(self, *, decided: bool) -> None:
+    def _order(self, x: IntArray) -> IntArray:
+        """All blocks, those to free first."""
+        count = self._blocks.count
+        block, row = self._regrets.of(x)
+        row = np.where(self._some, row, 0.0)
+        share = row / np.maximum(self._in_row, 1)
+        weight = block + np.bincount(self._regrets.pair_block, share[self._regrets.pair_row], count)
+        weight += (SPREAD * weight.sum() + 1e-6) / count
+        order = self._random.choice(count, size=count, replace=False, p=weight / weight.sum())
+        if row.sum() > 0 and self._random.random() < TOGETHER:
+            drawn = int(self._random.choice(len(row), p=row / row.sum()))
+            together = self._regrets.pair_block[self._first[drawn] : self._first[drawn + 1]]
+            ahead = np.isin(order, together)
+            order = np.concatenate([order[ahead], order[~ahead]])
+        return np.asarray(order, dtype=np.int64)
+
+    def learn(self, *, decided: bool, better: bool) -> None:
         """Free more next time if this neighbourhood was decided to the end, else less."""
         self._freed *= GROWTH if decided else 1 / GROWTH
         self._freed = min(max(self._freed, LEAST_FREED), MOST_FREED)
+        self._idle = 0 if better else self._idle + 1

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.outcome import Outcome
 from evenhand.program.budget import Budget
-from evenhand.program.decompose import Mixture, between_plans, decompose
+from evenhand.program.decompose import Mixture, between_plans
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lower
 from evenhand.program.neighbourhoods import Neighbourhoods
@@ -19,46 +19,41 @@ from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
 from evenhand.solvers.linear_model import FREE, Arrays
-from evenhand.solvers.lp import Basis, LinearProgram, LpStatus, Rows
+from evenhand.solvers.lp import LinearProgram, LpStatus, Rows
 from evenhand.solvers.restricted import Restricted, restricted
 
 FloatArray = npt.NDArray[np.float64]
 DIVE_SHARE = 0.25
 COMPLETION_SHARE = 0.05
 BETWEEN_SHARE = 0.3
-BETWEEN_S = 0.3
-KERNEL_SHARE = 0.15
-KERNEL_S = 0.15
-"""Deterministic seconds at most: beyond, small neighbourhoods bring more."""
-NEIGHBOURHOOD_S = 0.03
+BETWEEN_S = 0.1
+NEIGHBOURHOOD_S = 0.04
 NEIGHBOURHOOD_COLUMN_S = 5e-6
 """Deterministic seconds that a neighbourhood may take: fixed part, and per column of what is left of the program."""
-KERNEL = 4_000
-"""Moves with the least reduced costs that are decided together."""
-PATIENCE = 40
+PATIENCE = 15
 """Neighbourhoods in a row that bring nothing before the search gives up."""
 CLOSE = 1e-5
 """A point this near its bound (throughput units) is as good as proven."""
 LP_SHARE = 0.4
 """Share of the time limit that the LP relaxation may take, as an iteration's time is estimated: fixed part and per row."""
+LP_CLOCK = 0.6
+"""Share of what the clock leaves that it may take at most, a safeguard."""
 LP_ITERATION_S = 4e-5
 LP_ITERATION_ROW_S = 5e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """The LP relaxation's answer: point [c], bound with room for its tolerance, duals [r], reduced costs [c], basis, pivots."""
+    """The LP relaxation's answer: point [c], bound with room for its tolerance, duals [r], pivots."""
 
     x: FloatArray
     bound: float
     dual: FloatArray
-    reduced_cost: FloatArray
-    basis: Basis
     iterations: int
 
 
-def relax(arrays: Arrays, limit_s: float, budget: Budget, start: Basis | None) -> Relaxed | None:
-    """Solve the LP relaxation, from a basis if there is one; None if its limit came first.
+def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
+    """Solve the LP relaxation; None if its limit came first.
 
     Parameters
     ----------
@@ -75,24 +70,20 @@ def relax(arrays: Arrays, limit_s: float, budget: Budget, start: Basis | None) -
     program = LinearProgram(
         arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True
     )
-    if start is not None:
-        program.start_at(start)
-    result = program.solve(max(1_000, round(allowed)), time_limit_s=budget.wall_s)
+    result = program.solve(max(1_000, round(allowed)), time_limit_s=LP_CLOCK * budget.wall_s)
     if result.status is not LpStatus.OPTIMAL:
-        budget.in_time()
+        budget.cut_by_wall = budget.cut_by_wall or result.iterations < round(allowed)
         return None
     value = result.objective + arrays.offset / SCALE
-    bound = value + 1e-7 * (1.0 + abs(value))
-    return Relaxed(result.x, bound, result.row_dual, result.reduced_cost, program.basis(), result.iterations)
+    return Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)), result.row_dual, result.iterations)
 
 
 class Points:
     """Finds points of one program; x stands for a whole point of it, int [c]."""
 
-    def __init__(self, program: Program, arrays: Arrays, relaxed: Relaxed, budget: Budget) -> None:
-        self._program, self._arrays, self._relaxed, self._budget = program, arrays, relaxed, budget
+    def __init__(self, program: Program, arrays: Arrays, budget: Budget) -> None:
+        self._program, self._arrays, self._budget = program, arrays, budget
         self._moves = np.array([m.column for m in program.columns.moves], dtype=np.int64)
-        self._near = Neighbourhoods(program, relaxed.x, relaxed.reduced_cost, program.snapshot.policy.seed)
 
     def _decide(self, part: Restricted, effort: cp_sat.Effort, hint: Mapping[int, int]) -> tuple[IntArray | None, bool]:
         """A point of the whole program that differs only where `part` is free (None if none was found), and if proven best."""
@@ -100,17 +91,16 @@ class Points:
         self._budget.charge(found)
         return None if found.x is None else part.whole(found.x), found.optimal
 
-    def _better(self, part: Restricted, effort: cp_sat.Effort, x: IntArray) -> tuple[IntArray, bool]:
-        """The better of x and what is found when only `part` may change, and whether nothing better is to be found there."""
-        y, decided = self._decide(part, effort, dict(enumerate(x[part.free].tolist())))
-        return (y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x), decided
+    def worth(self, x: IntArray) -> float:
+        """Objective of a point, throughput units."""
+        return self._arrays.objective(x) / SCALE
 
-    def dive(self) -> IntArray | None:
+    def dive(self, relaxed: Relaxed) -> IntArray | None:
         """Fix the moves on which the LP is of one mind, and decide the few others."""
-        value = self._relaxed.x[self._moves]
+        value = relaxed.x[self._moves]
         whole = self._moves[np.abs(value - np.round(value)) < 1e-6]
         x = np.zeros(self._arrays.shape[1], dtype=np.int64)
-        x[whole] = np.round(self._relaxed.x[whole]).astype(np.int64)
+        x[whole] = np.round(relaxed.x[whole]).astype(np.int64)
         return self._decide(restricted(self._arrays, x, _all_but(whole, len(x))), self._budget.piece(DIVE_SHARE), {})[0]
 
     def completed(self, outcome: Outcome, counted: NodeCounts) -> IntArray | None:
@@ -124,48 +114,30 @@ class Points:
         part = restricted(self._arrays, x, _all_but(ways, len(x)))
         return self._decide(part, self._budget.piece(COMPLETION_SHARE), dict(enumerate(x[part.free].tolist())))[0]
 
-    def mixture(self, x: IntArray) -> Mixture | None:
-        """The best mix of whole plans of groups, and its bound."""
-        mix = decompose(self._program, self._arrays, x, self._relaxed.dual, self._budget.in_time)
-        if mix is not None:
-            self._near = Neighbourhoods(
-                self._program, mix.x, self._relaxed.reduced_cost, self._program.snapshot.policy.seed
-            )
-        return mix
-
     def between(self, mix: Mixture, x: IntArray) -> IntArray:
-        """Decide between the plans of the mix, then among the moves that cost least against the LP."""
+        """The best point between the plans of the mix, or x."""
         part = between_plans(self._program, self._arrays, mix)
         hint = {k: int(mix.main[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
         y, _ = self._decide(part, self._budget.piece(BETWEEN_SHARE, BETWEEN_S), hint)
-        if y is not None and self._arrays.objective(y) > self._arrays.objective(x):
-            x = y
-        cost = np.abs(self._relaxed.reduced_cost[self._moves])
-        nearest = self._moves[np.argsort(cost, kind="stable")[:KERNEL]]
-        held = np.setdiff1d(self._moves, nearest, assume_unique=True)
-        if self._arrays.objective(x) / SCALE >= mix.bound - CLOSE or self._budget.exhausted:
-            return x
-        part = restricted(self._arrays, x, _all_but(held, len(x)))
-        return self._better(part, self._budget.piece(KERNEL_SHARE, KERNEL_S), x)[0]
+        return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x
 
-    def around(self, x: IntArray, bound: float, leave: float) -> Iterator[IntArray]:
+    def around(self, x: IntArray, near: Neighbourhoods, bound: float, leave: float) -> Iterator[IntArray]:
         """Better and better points around one, a few groups at a time, while it pays.
 
         Parameters
         ----------
         bound : no point is worth more (throughput units); leave : share of the work to leave over.
         """
-        near, idle = self._near, 0
-        while (
-            idle < PATIENCE and self._arrays.objective(x) / SCALE < bound - CLOSE and self._budget.has_more_than(leave)
-        ):
-            held = near.draw(x)
-            part = restricted(self._arrays, x, _all_but(held, len(x)))
+        idle = 0
+        while idle < PATIENCE and self.worth(x) < bound - CLOSE and self._budget.has_more_than(leave):
+            freed = near.draw(x)
+            part = restricted(replace(self._arrays, lower=freed.lower, upper=freed.upper), x, freed.free)
             effort = self._budget.at_most(NEIGHBOURHOOD_S + NEIGHBOURHOOD_COLUMN_S * part.arrays.shape[1])
-            y, decided = self._better(part, effort, x)
-            near.learn(decided=decided)
-            idle = idle + 1 if y is x else 0
-            if y is not x:
+            y, decided = self._decide(part, effort, dict(enumerate(x[part.free].tolist())))
+            better = y is not None and self._arrays.objective(y) > self._arrays.objective(x)
+            near.learn(decided=decided, better=better)
+            idle = 0 if better else idle + 1
+            if y is not None and better:
                 x = y
                 yield x
 

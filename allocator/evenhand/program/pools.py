@@ -6,22 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.shapes import Filter, IntArray, filter_of
+from evenhand.shapes import Filter, IntArray
 from evenhand.snapshot import Snapshot, seconds
 
 
 @dataclass(frozen=True)
 class Ask:
-    """What makes two jobs see different nodes: their filter, and how long they must be able to stay."""
+    """What makes two jobs see different nodes: their filter, and how long they must be able to stay.
+
+    One without a contract stays 0 seconds for sure: it may be stopped when maintenance begins.
+    """
 
     where: Filter
     stay_s: int
-
-
-def ask_of(snapshot: Snapshot, job: int) -> Ask:
-    """The ask of a job; one without a contract may be stopped when maintenance begins."""
-    minimum = snapshot.jobs[job].contract.min_runtime_s
-    return Ask(filter_of(snapshot.jobs[job]), int(snapshot.contract_s[job]) if minimum > 0 else 0)
 
 
 class Pools:
@@ -55,6 +52,10 @@ class Pools:
             order = np.argsort(np.argsort(first))
             self.of_node[taking] = order[which.reshape(-1)]
             self.nodes = [np.flatnonzero(self.of_node == p) for p in range(len(first))]
+
+    def among(self, nodes: IntArray) -> tuple[int, ...]:
+        """The pools that some nodes are of, ascending."""
+        return tuple(np.unique(self.of_node[nodes]).tolist())
 
     def eligible(self, ask: Ask, gpu_type: int) -> tuple[tuple[str | None, IntArray], ...]:
         """Open nodes the ask may use, by value of the shared label: pairs (value, node indices)."""

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.snapshot import Snapshot
 
+FloatArray = npt.NDArray[np.float64]
 SCALE = 160_000_000
-WEIGHT_CLAIM = 100.0
+WEIGHT_CLAIM = 300.0
+"""Above what a stop may cost at the default weight of lost work: a gang that holds ten times what is owed makes way."""
 WEIGHT_ENVY = 1 / 16
-MOST_HEIGHT = 12
+MOST_HEIGHT = 10
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
 PRESENCE = 1 / 16
 PRIORITY = 1 / 2
@@ -48,6 +54,44 @@ class Worth:
 
     def __add__(self, other: Worth) -> Worth:
         return Worth(self.order + other.order, self.work + other.work, self.change + other.change)
+
+
+@dataclass(frozen=True, eq=False)
+class Worths:
+    """The same of many moves, each float [m]; every figure is what `Worth` would say, to the last bit."""
+
+    order: FloatArray
+    work: FloatArray
+    change: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """The sums."""
+        return self.order + self.work + self.change
+
+    def __add__(self, other: Worths) -> Worths:
+        return Worths(self.order + other.order, self.work + other.work, self.change + other.change)
+
+    def __neg__(self) -> Worths:
+        return Worths(-self.order, -self.work, -self.change)
+
+    def where(self, some: BoolArray) -> Worths:
+        """Nothing but for some."""
+        return Worths(*(np.where(some, part, 0.0) for part in (self.order, self.work, self.change)))
+
+
+def scaled(values: FloatArray) -> IntArray:
+    """Figures of goals as a solver's whole numbers.
+
+    Raises
+    ------
+    OverflowError
+        If one is too large to be counted in them.
+    """
+    found = np.rint(values * SCALE)
+    if not (np.abs(found) < 2.0**63).all():
+        raise OverflowError("a price is too large to be counted in whole numbers")
+    return found.astype(np.int64)
 
 
 class Prices:
@@ -110,3 +154,46 @@ class Prices:
     def handover(self, level_count: int) -> float:
         """Credit for a GPU taken over by a higher priority of the same group, across one cut (O4)."""
         return PRIORITY / (level_count - 1)
+
+    def factors(self, jobs: IntArray) -> FloatArray:
+        """`factor` of jobs."""
+        return np.where(self._s.budgeted[jobs], 1.0, self.epsilon)
+
+    def all_run(self, jobs: IntArray, types: IntArray, gpus: IntArray, arrive: BoolArray) -> Worths:
+        """`runs` of jobs."""
+        s = self._s
+        order = np.asarray(gpus * (PRESENCE + PRIORITY * s.level[jobs] + AGE_STEP * s.age_step[jobs]), dtype=np.float64)
+        speed = self._speed(jobs, types) / 1000.0
+        share = np.minimum(1.0, np.maximum(0.0, s.left_s[jobs]) / self._lookahead)
+        share = np.where(arrive, np.minimum(share, self.started_share), share)
+        return Worths(order, gpus * speed * share, np.zeros(len(jobs)))
+
+    def _speed(self, jobs: IntArray, types: IntArray) -> IntArray:
+        """Throughput of one GPU of a type in thousandths, 0 where it is unknown."""
+        found = np.zeros(len(jobs), dtype=np.int64)
+        known = types >= 0
+        found[known] = self._s.speed_milli[jobs[known], types[known]]
+        return found
+
+    def _held_speed(self, jobs: IntArray) -> FloatArray:
+        """Throughput of what jobs hold, in GPUs."""
+        s = self._s
+        return np.asarray(s.held[jobs] * self._speed(jobs, s.held_type[jobs]) / 1000.0)
+
+    def all_lost(self, jobs: IntArray) -> FloatArray:
+        """`lost` of jobs."""
+        s = self._s
+        return self._held_speed(jobs) * (s.lost_s[jobs] / self._lookahead * s.policy.lost_work_weight)
+
+    def all_stop(self, jobs: IntArray) -> Worths:
+        """`stops` of jobs."""
+        s = self._s
+        hit, held = s.hit[jobs], s.held[jobs]
+        work = -self.all_lost(jobs) - np.where(s.resumable[jobs], 0.0, self._held_speed(jobs))
+        change = -held * np.where(hit, STOP, STOP + PRIORITY * (1.0 - s.level[jobs]))
+        return Worths(np.zeros(len(jobs)), np.where(hit, 0.0, work), np.asarray(change, dtype=np.float64))
+
+    def all_move_away(self, jobs: IntArray) -> Worths:
+        """`moves_away` of jobs."""
+        change = np.asarray(-STOP * self._s.held[jobs], dtype=np.float64)
+        return Worths(np.zeros(len(jobs)), -self.all_lost(jobs), change)

@@ -1,4 +1,4 @@
-"""Greedy hint, LP bound, plans of groups mixed and made whole, the whole program, and envy rows where somebody envies."""
+"""Greedy hint, plans of groups mixed and made whole, the whole program, and envy rows where somebody envies."""
 
 from __future__ import annotations
 
@@ -8,43 +8,47 @@ import numpy as np
 
 from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
-from evenhand.goals import excess, goals, objective, standing
+from evenhand.goals import FloatArray, excess, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Move, Outcome
+from evenhand.program.blocks import blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
+from evenhand.program.decompose import CLOSE, Generation
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
-from evenhand.program.memory import Memory, grown
+from evenhand.program.memory import Memory
+from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
-from evenhand.solvers.linear_model import Arrays
-from evenhand.solvers.lp import Basis
 
+GLANCE_SHARE = 0.1
 PROOF_SHARE = 0.75
-SEARCH_SHARE = 0.35
-"""Share of the work that neighbourhoods may take before the whole program is tried."""
+"""Shares of the work left that the whole program may take: at a first glance, and once neighbourhoods have done theirs."""
+FIRST_SHARE = 0.2
+SEARCH_SHARE = 0.65
+"""Shares of the work that neighbourhoods may take before envy is looked at again, and before the whole program is tried."""
 FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
+GENERATION_CLOCK = 0.6
+"""Share of what the clock leaves that plans may be generated for, a safeguard."""
+AGAIN = 2.0
+"""Plans are generated again, with envy rows, where this many times what that took is left."""
 WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
-SURE_MOVES = 1_000
-HOPEFUL = 0.1
-"""Between the two, only where bound and best point are this near, as a share of target throughput."""
-MANY_GROUPS = 64
-"""With more groups, neighbourhoods are searched before the whole program is tried."""
+HOPEFUL = 0.01
+"""Nor are others unless bound and best point are this near, as a share of target throughput."""
 PROOF_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 """By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
 ENVY_TOLERANCE = 1e-6
-ENVIERS = 2
+ENVIERS = 4
 """Of each envied leaf so many get rows at a time: only the one that envies most counts."""
-MOST_MEETINGS = 1
 MUCH_ENVY = 1e-3
-"""Envy that no row counts, as a share of target throughput, that is worth another pass."""
+"""Envy that no row counts, as a share of target throughput, that is worth more rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +77,6 @@ def solve(
     memory : of the round before, and for the next one; left out: each round for itself.
     """
     search = _Search(program, counted, hint, deadline, reserve_s, memory)
-    search.foresee_envy()
     while search.round_trip():
         search.add_envy_rows()
     return search.result()
@@ -94,21 +97,23 @@ class _Search:
         self._program, self._counted, self._deadline = program, counted, deadline
         self._budget = Budget(program, deadline, reserve_s)
         self._memory, self._pivots = memory, 0
-        self._basis: Basis | None = None if memory is None else memory.recall(program.model)
         self._hint = hint
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
         self._bound: float | None = None
-        self._optimal = False
+        self._optimal = self._decided = False
         self._pairs: set[tuple[int, int]] = set()
         self._fresh: set[tuple[int, int]] = set()
         self._excess: dict[int, int] = {}
-        self._meetings = 0
         self._offered: IntArray | None = None
+        self._arrays = program.model.arrays()
+        self._generation: Generation | None = None
+        self._near: Neighbourhoods | None = None
+        self._x: IntArray | None = None
+        """The best point of the program as it is."""
 
     def _worth(self, outcome: Outcome) -> float:
-        p = self._program
-        return objective(goals(p.snapshot, p.entitlement, p.target, p.owed, outcome))
+        return objective(self._program.goals.of(outcome))
 
     def _offer(self, x: IntArray | None) -> Outcome | None:
         """Lift a point and keep it if it is the best yet."""
@@ -123,78 +128,136 @@ class _Search:
         return outcome
 
     def round_trip(self) -> bool:
-        """Relax, find good points, prove; True if envy rows are missing and there is time for more."""
-        arrays = self._program.model.arrays()
-        moves = len(self._program.columns.moves)
-        with self._deadline.stage("relax"):
-            relaxed = self._relaxed(arrays)
-        x: IntArray | None = None
-        points: Points | None = None
+        """Find good points, prove; True if rows are missing and there is time for more."""
+        columns = self._program.columns
+        self._x = None
+        if len(columns.moves) < FEW_MOVES and self._whole():
+            return True
+        if self._settled or not columns.unit_rows or not self._budget.in_time():
+            return False
+        return self._by_groups()
+
+    @property
+    def _settled(self) -> bool:
+        """Whether nothing better is left to find in the program as it is."""
+        return self._decided or self._budget.exhausted
+
+    def _whole(self) -> bool:
+        """A small program: dive around its LP, then prove."""
+        self._arrays = self._program.model.arrays()
+        relaxed = self._relaxed()
         if relaxed is not None:
-            self._lower_bound(relaxed.bound)
-            points = Points(self._program, arrays, relaxed, self._budget)
-            x = self._first_point(points, moves)
-            self._offer(x)
-            if moves >= FEW_MOVES and self._budget.has_more_than(0.0) and self._meets_envy():
+            with self._deadline.stage("dive"):
+                self._x = self._points.dive(relaxed)
+            self._offer(self._x)
+        return self._prove(PROOF_SHARE)
+
+    def _by_groups(self) -> bool:
+        """A large program: plans of groups, mixed and made whole, then neighbourhoods, then the whole program."""
+        self._mixed()
+        self._around(1.0 - FIRST_SHARE)
+        got = standing(self._program.snapshot, self._best)
+        if not self._budget.exhausted and self._meets_envy(got.allocated, got.counted_throughput):
+            self.add_envy_rows()
+            self._x = self._generate()
+            self._around(1.0 - FIRST_SHARE)
+        if self._hopeful() and self._prove(GLANCE_SHARE):
+            return True
+        if not self._settled:
+            self._around(1.0 - SEARCH_SHARE)
+            if self._hopeful() and self._prove(PROOF_SHARE):
                 return True
-            if x is not None:
-                x = self._around(points, x, MANY_GROUPS if moves <= WHOLE_MOVES else 1, 1.0 - SEARCH_SHARE)
-            self._offer(x)
-        for leave in (0.6, 0.3, 0.0):
-            if self._hopeful(moves):
-                return self._prove(arrays, points, x)
-            if points is not None and x is not None:
-                x = self._around(points, x, 1, leave)
-                self._offer(x)
+        if not self._settled:
+            self._around(0.0)
         return False
 
-    def _relaxed(self, arrays: Arrays) -> Relaxed | None:
-        """The LP relaxation, from where the last one ended, in this round or the one before."""
-        rows, columns = arrays.shape
-        start = None if self._basis is None else grown(self._basis, columns, rows)
-        relaxed = relax(arrays, self._deadline.limit_s, self._budget, start)
+    @property
+    def _points(self) -> Points:
+        return Points(self._program, self._arrays, self._budget)
+
+    def _relaxed(self) -> Relaxed | None:
+        """The LP relaxation, and its bound."""
+        with self._deadline.stage("relax"):
+            relaxed = relax(self._arrays, self._deadline.limit_s, self._budget)
         if relaxed is not None:
-            self._basis = relaxed.basis
             self._pivots += relaxed.iterations
-            if self._memory is not None:
-                self._memory.keep(self._program.model, relaxed.basis)
+            self._lower_bound(relaxed.bound)
         return relaxed
 
-    def _first_point(self, points: Points, moves: int) -> IntArray | None:
-        """Decomposed into groups, or a dive around the LP."""
-        x: IntArray | None = None
-        if moves >= FEW_MOVES and self._budget.in_time():
-            with self._deadline.stage("decompose"):
-                x = points.completed(self._best, self._counted)
-                mix = None if x is None else points.mixture(x)
-            if mix is not None and x is not None:
-                self._lower_bound(mix.bound)
-                with self._deadline.stage("between"):
-                    return points.between(mix, x)
-        with self._deadline.stage("dive"):
-            y = points.dive()
-        return x if y is None else y
+    def _mixed(self) -> None:
+        """The best point between plans of groups, with envy rows for whom their mix leaves envied."""
+        start_s = self._budget.wall_s
+        x = self._generate()
+        if x is None or self._generation is None:
+            return
+        mix = self._generation.mixture()
+        took_s = start_s - self._budget.wall_s
+        taken = x.astype(np.float64) if mix is None else mix.x
+        if self._meets_envy(*envy.held(self._program, taken)) and self._budget.leaves(AGAIN * took_s):
+            self.add_envy_rows()
+            x = self._generate()
+            mix = self._generation.mixture()
+        if x is not None and mix is not None and not self._budget.exhausted:
+            with self._deadline.stage("between"):
+                x = self._points.between(mix, x)
+        self._x = x
+        self._offer(x)
 
-    def _around(self, points: Points, x: IntArray, beyond: int, leave: float) -> IntArray:
-        """Neighbourhoods of a point, if there are more groups than that."""
-        if self._group_count() > beyond and self._bound is not None:
-            with self._deadline.stage("neighbourhoods"):
-                for better in points.around(x, self._bound, leave):
-                    x = better
+    def _begin(self) -> FloatArray:
+        """Rows for who envies whom in the round before, or else under the LP relaxation; and prices to begin with, float [r]."""
+        program = self._program
+        self._arrays = program.model.arrays()
+        if self._memory is not None and self._memory.knows:
+            self._fresh = self._remembered()
+            self.add_envy_rows()
+            return self._memory.recall(program.model)
+        relaxed = self._relaxed()
+        if relaxed is not None:
+            self._meets_envy(*envy.held(program, relaxed.x))
+            self.add_envy_rows()
+        prices = np.zeros(program.model.row_count)
+        if relaxed is not None:
+            prices[: len(relaxed.dual)] = relaxed.dual
+        return prices
+
+    def _generate(self) -> IntArray | None:
+        """Generate plans until bound and mix meet; returns the best outcome as a point."""
+        prices = self._begin() if self._generation is None else np.zeros(0)
+        self._arrays = self._program.model.arrays()
+        with self._deadline.stage("decompose"):
+            x = self._points.completed(self._best, self._counted)
+            if x is None:
+                return None
+            if self._generation is None:
+                self._generation = Generation(blocks_of(self._program, self._arrays), self._arrays, x, prices)
+            else:
+                self._generation.widen(self._arrays)
+            least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
+            close = CLOSE * (1.0 + self._program.target.throughput)
+            self._generation.run(close, lambda: self._budget.leaves(least_s))
+        self._near = None
+        self._lower_bound(self._generation.bound)
+        if self._memory is not None:
+            self._memory.keep(self._program.model, self._generation.center)
         return x
 
-    def _hopeful(self, moves: int) -> bool:
-        """Whether the whole program is worth a try."""
-        if moves <= SURE_MOVES or self._bound is None:
-            return moves <= WHOLE_MOVES
-        near = HOPEFUL * (1.0 + self._program.target.throughput)
-        return moves <= WHOLE_MOVES and self._bound - self._value <= near
+    def _around(self, leave: float) -> None:
+        """Neighbourhoods of the best point, until so much of the work is left over."""
+        if self._x is None or self._generation is None or self._bound is None or not self._budget.has_more_than(leave):
+            return
+        with self._deadline.stage("neighbourhoods"):
+            if self._near is None:
+                self._near = Neighbourhoods(self._generation, self._program.snapshot.policy.seed)
+            for better in self._points.around(self._x, self._near, self._bound, leave):
+                self._x = better
+        self._offer(self._x)
 
-    def foresee_envy(self) -> None:
-        """Rows for who is envied under the hint: what runs mostly stays, and so does who is envied."""
-        if len(self._program.columns.moves) >= FEW_MOVES and envy.applies(self._program):
-            self._fresh = _envious(self._program, self._hint) | self._remembered()
-            self.add_envy_rows()
+    def _hopeful(self) -> bool:
+        """Whether the whole program is worth a try."""
+        if self._bound is None:
+            return False
+        near = HOPEFUL * (1.0 + self._program.target.throughput)
+        return len(self._program.columns.moves) <= WHOLE_MOVES and self._bound - self._value <= near
 
     def _remembered(self) -> set[tuple[int, int]]:
         """Pairs of leaves that had rows in the round before."""
@@ -204,50 +267,41 @@ class _Search:
         place = {ids[int(g)]: i for i, g in enumerate(self._program.target.leaves)}
         return {(place[a], place[b]) for a, b in self._memory.envied if a in place and b in place}
 
-    def _meets_envy(self) -> bool:
-        """Whether the best outcome so far is envied for much that no row counts: once, rows come in before more is searched."""
-        self._meetings += 1
-        if self._meetings > MOST_MEETINGS or not envy.applies(self._program):
+    def _meets_envy(self, allocated: IntArray | FloatArray, work: FloatArray) -> bool:
+        """Whether groups that hold this much (as in `excess`) are envied for much that no row counts."""
+        self._fresh = set()
+        if not envy.applies(self._program):
             return False
-        self._fresh = _envious(self._program, self._best) - self._pairs
-        return bool(self._fresh) and WEIGHT_ENVY * self._uncounted() > MUCH_ENVY * (
-            1.0 + self._program.target.throughput
-        )
-
-    def _uncounted(self) -> float:
-        """Excess under the best outcome beyond what the rows of the program see of it (E1)."""
         p = self._program
-        found = excess(p.snapshot, p.target, standing(p.snapshot, self._best))
+        found = excess(p.snapshot, p.target, allocated, work)
         seen = np.zeros(found.shape)
         for i, k in self._pairs:
             seen[i, k] = found[i, k]
-        return float((found.max(axis=0, initial=0.0) - seen.max(axis=0, initial=0.0)).sum())
+        uncounted = float((found.max(axis=0, initial=0.0) - seen.max(axis=0, initial=0.0)).sum())
+        self._fresh = _most_envious(found) - self._pairs
+        return bool(self._fresh) and WEIGHT_ENVY * uncounted > MUCH_ENVY * (1.0 + p.target.throughput)
 
-    def _group_count(self) -> int:
-        return len({int(self._program.snapshot.group[m.unit.job]) for m in self._program.columns.moves})
-
-    def _prove(self, arrays: Arrays, points: Points | None, x: IntArray | None) -> bool:
+    def _prove(self, share: float) -> bool:
         """The whole program with the best point as hint; True if envy rows or stays are missing and time is left."""
-        guess = lower(self._program, self._counted, self._best)
-        if x is not None and arrays.objective(x) / SCALE >= self._value - ENVY_TOLERANCE:
-            guess = dict(enumerate(x.tolist()))
         if self._budget.exhausted:
             return False
+        guess = lower(self._program, self._counted, self._best)
+        if self._x is not None and self._points.worth(self._x) >= self._value - ENVY_TOLERANCE:
+            guess = dict(enumerate(self._x.tolist()))
         with self._deadline.stage("solve"):
-            found = cp_sat.solve(arrays, self._budget.part(PROOF_SHARE), guess)
+            found = cp_sat.solve(self._arrays, self._budget.part(share), guess)
         self._budget.charge(found)
         if found.bound is not None:
             self._lower_bound(found.bound / SCALE)
         outcome = self._offer(found.x)
-        if outcome is None:
-            return False
-        if not found.optimal:
-            if points is not None and found.x is not None:
-                self._offer(self._around(points, found.x, 1, 0.0))
+        if found.x is not None and (self._x is None or self._points.worth(found.x) > self._points.worth(self._x)):
+            self._x = found.x
+        if outcome is None or not found.optimal:
             return False
         self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
         stays = self._stay_instead(self._best)
         self._optimal = not self._fresh and not stays and not self._insisted
+        self._decided = not self._fresh and not stays
         return bool(self._fresh or stays) and not self._budget.exhausted
 
     def _stay_instead(self, outcome: Outcome) -> bool:
@@ -265,6 +319,7 @@ class _Search:
             p.model.insist(column)
         if stays:
             self._insisted = True
+            self._generation = None
             self._best, self._value = self._hint, self._worth(self._hint)
         return bool(stays)
 
@@ -297,7 +352,12 @@ class _Search:
 
 
 def _envious(program: Program, outcome: Outcome) -> set[tuple[int, int]]:
-    """Pairs of leaves (envious, envied) with envy beyond one gang: for each envied one those that envy most."""
-    found = excess(program.snapshot, program.target, standing(program.snapshot, outcome))
+    """Pairs of leaves (envious, envied) with envy beyond one gang under an outcome."""
+    got = standing(program.snapshot, outcome)
+    return _most_envious(excess(program.snapshot, program.target, got.allocated, got.counted_throughput))
+
+
+def _most_envious(found: FloatArray) -> set[tuple[int, int]]:
+    """Pairs (envious, envied) with an excess: of each envied leaf those that envy it most."""
     worst = np.argsort(-found, axis=0, kind="stable")[:ENVIERS]
     return {(int(i), int(k)) for row in worst for k, i in enumerate(row.tolist()) if found[i, k] > ENVY_TOLERANCE}

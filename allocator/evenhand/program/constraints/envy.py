@@ -5,16 +5,18 @@ excess_l (e_i/e_l) >= L_i((e_i/e_l) X_l) - thr_i - big_i, everything in thousand
 
 from __future__ import annotations
 
-from collections import defaultdict
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.goals import largest_gangs
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
-from evenhand.program.variables import MoveColumn, Program
+from evenhand.program.variables import Program
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.solvers.linear_model import FREE
 
+FloatArray = npt.NDArray[np.float64]
 FINE = 1000
 """Envy rows are scaled by this once more, so that rounding a coefficient costs a millionth of a GPU."""
 
@@ -24,19 +26,51 @@ def applies(program: Program) -> bool:
     return len(program.target.leaves) > 1
 
 
+@dataclass(frozen=True, eq=False)
+class Holders:
+    """What can hold budgeted GPUs: ways and fixed jobs, ordered by group.
+
+    Attributes
+    ----------
+    column : of each, int [H], -1 of what is fixed; group, kind, gpus : group, GPU type and GPUs, int [H]; speed : throughput of
+        one GPU, float [H]; bundle : whether the GPUs count as held (reservations only work), bool [H].
+    starts : first of each group, int [G + 1].
+    """
+
+    column: IntArray
+    group: IntArray
+    kind: IntArray
+    gpus: IntArray
+    speed: FloatArray
+    bundle: BoolArray
+    starts: IntArray
+
+    def of(self, group: int) -> slice:
+        """Those of one group."""
+        return slice(int(self.starts[group]), int(self.starts[group + 1]))
+
+
+def holders(program: Program) -> Holders:
+    """Who can hold budgeted GPUs."""
+    s = program.snapshot
+    ways = [(m.column, m.unit.job, m.gpu_type, m.gpus, 1) for m in program.columns.moves if m.gpu_type >= 0]
+    ways += [(column, unit.job, t, int(s.size[unit.job]), 0) for unit, t, column in program.columns.reserved]
+    ways += [(-1, j, int(s.held_type[j]), int(s.held[j]), 1) for j in program.fixed if s.held_type[j] >= 0]
+    column, job, kind, gpus, bundle = np.array(ways, dtype=np.int64).reshape(-1, 5).T
+    mine = np.flatnonzero(s.budgeted[job])
+    mine = mine[np.argsort(s.group[job[mine]], kind="stable")]
+    job, kind = job[mine], kind[mine]
+    return Holders(
+        column[mine], s.group[job], kind, gpus[mine], s.speed_milli[job, kind] / 1000.0, bundle[mine] > 0,
+        np.searchsorted(s.group[job], np.arange(len(s.tree.ids) + 1)),
+    )  # fmt: skip
+
+
 def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int, int]) -> None:
     """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
     s, model, target = program.snapshot, program.model, program.target
-    biggest = largest_gangs(s)
-    most = _most(program)
-    moves: dict[int, list[MoveColumn]] = defaultdict(list)
-    for m in program.columns.moves:
-        if s.budgeted[m.unit.job]:
-            moves[int(s.group[m.unit.job])].append(m)
-    fixed: dict[int, list[int]] = defaultdict(list)
-    for j in program.fixed:
-        if s.budgeted[j]:
-            fixed[int(s.group[j])].append(j)
+    biggest, most, all_ = largest_gangs(s), _most(program), holders(program)
+    unit = 1000 * FINE
     for i, other in pairs:
         gi, gl = int(target.leaves[i]), int(target.leaves[other])
         if other not in columns:
@@ -45,29 +79,31 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
                 lambda g=gl: f"excess[{s.tree.ids[g]}]",  # type: ignore[misc]
             )  # fmt: skip
         ratio = float(target.entitled[other] / target.entitled[i])
-        constant, slope = float(target.values.base[i]), target.values.lever[i]
-        unit = 1000 * FINE
-        right = (constant - float(biggest[gi])) * ratio * unit
-        terms: dict[int, float] = {columns[other]: 1.0}
-        for m in moves[gl]:
-            terms[m.column] = terms.get(m.column, 0.0) - slope[m.gpu_type] * m.gpus * unit
-        for m in moves[gi]:
-            speed = int(s.speed_milli[m.unit.job, m.gpu_type]) / 1000.0
-            terms[m.column] = terms.get(m.column, 0.0) + speed * m.gpus * ratio * unit
-        for unit_, t, column in program.columns.reserved:
-            if int(s.group[unit_.job]) == gi:
-                terms[column] = int(s.speed_milli[unit_.job, t]) / 1000.0 * int(s.size[unit_.job]) * ratio * unit
-        for j in fixed[gl]:
-            right += slope[int(s.held_type[j])] * int(s.held[j]) * unit
-        for j in fixed[gi]:
-            right -= s.held_speed_milli(j) / 1000.0 * int(s.held[j]) * ratio * unit
+        slope, own, theirs = target.values.lever[i], all_.of(gi), all_.of(gl)
+        wanted = np.where(all_.bundle[theirs], slope[all_.kind[theirs]] * all_.gpus[theirs], 0.0) * unit
+        reached = all_.speed[own] * all_.gpus[own] * (ratio * unit)
+        their_way, own_way = all_.column[theirs] >= 0, all_.column[own] >= 0
+        right = (float(target.values.base[i]) - float(biggest[gi])) * ratio * unit
+        right += float(wanted[~their_way].sum()) - float(reached[~own_way].sum())
+        some = their_way & all_.bundle[theirs]
+        found = [columns[other], *all_.column[theirs][some].tolist(), *all_.column[own][own_way].tolist()]
+        values = np.rint(np.concatenate([-wanted[some], reached[own_way]])).astype(np.int64)
         model.row(
-            list(terms), [round(v) for v in terms.values()], round(right), FREE,
+            found, [1, *values.tolist()], round(right), FREE,
             lambda a=gi, b=gl: f"E1[{s.tree.ids[a]} envies {s.tree.ids[b]}]",  # type: ignore[misc]
         )  # fmt: skip
 
 
-def _most(program: Program) -> npt.NDArray[np.float64]:
+def held(program: Program, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What a point, in parts if need be, gives to groups: GPUs by group and type, float [G, T], and throughput, float [G]."""
+    all_ = holders(program)
+    gpus = all_.gpus * np.where(all_.column >= 0, x[all_.column], 1.0)
+    bundles = np.zeros((len(program.snapshot.tree.ids), len(program.snapshot.types)))
+    np.add.at(bundles, (all_.group[all_.bundle], all_.kind[all_.bundle]), gpus[all_.bundle])
+    return bundles, np.asarray(np.bincount(all_.group, gpus * all_.speed, len(bundles)), dtype=np.float64)
+
+
+def _most(program: Program) -> FloatArray:
     """More than any excess by envied leaf, scaled, float [L]: tight, for a solver must be able to add them all up."""
     values, entitled = program.target.values, program.target.entitled
     fixed = float((values.base / entitled).max()) * entitled

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import numpy as np
+
 from evenhand.outcome import Move
-from evenhand.program.variables import Program
+from evenhand.program.variables import Program, Spread
+from evenhand.shapes import IntArray
 from evenhand.solvers.linear_model import FREE
 
 
@@ -21,48 +24,74 @@ def applies(program: Program) -> bool:
 
 def add_rows(program: Program) -> None:
     """Add the rows of every unit, split gang and spread gang."""
-    s, model = program.snapshot, program.model
-    reserved_of: dict[int, list[int]] = defaultdict(list)
-    for unit, _, column in program.columns.reserved:
-        reserved_of[unit.job].append(column)
-    for unit in (*program.index.pending, *program.index.running):
-        ways = [m.column for m in program.columns.by_unit.get(unit.job, ())]
-        reserved = reserved_of[unit.job] if s.pending[unit.job] else []
-        if ways or reserved:
-            most = len(unit.jobs)
-            least = most if s.pinned[unit.job] else 0
-            ways += reserved
-            name = lambda u=unit: f"G1[{s.jobs[u.job].id}]"  # noqa: E731
-            program.columns.unit_rows[unit.job] = model.row(ways, [1] * len(ways), least, most, name)
-    for move in program.columns.moves:
-        split = program.columns.workers.get(move.column)
-        if split is not None and move.site is not None:
-            model.row(
-                [*split.values(), move.column], [1] * len(split) + [-move.site.workers], 0, 0,
-                lambda m=move: f"G3[{model.column_name(m.column)}]",  # type: ignore[misc]
-            )  # fmt: skip
-    _add_spreads(program)
+    _add_units(program)
+    _add_splits(program)
+    for spread in program.columns.spreads:
+        _add_spread(program, spread)
+    _add_replacements(program)
 
 
-def _add_spreads(program: Program) -> None:
+def _add_units(program: Program) -> None:
+    """G1: a unit goes at most as often as it has jobs, by moves and reservations."""
+    s, model, index, moves = program.snapshot, program.model, program.index, program.columns.moves
+    place = {j: u for u, j in enumerate(index.eldest.tolist())} if program.columns.reserved else {}
+    reserved = np.array([(place[u.job], c) for u, _, c in program.columns.reserved], dtype=np.int64).reshape(-1, 2)
+    unit = np.concatenate([moves.unit, reserved[:, 0]])
+    columns = np.concatenate([moves.column, reserved[:, 1]])
+    order = np.argsort(unit, kind="stable")
+    lengths = np.bincount(unit, minlength=len(index.eldest))
+    some = np.flatnonzero(lengths)
+    jobs, most = index.eldest[some], index.count[some]
+    first = model.rows(
+        lengths[some], columns[order], 1, np.where(s.pinned[jobs], most, 0), most,
+        lambda k: f"G1[{s.jobs[int(jobs[k])].id}]",
+    )  # fmt: skip
+    program.columns.unit_rows.update(zip(jobs.tolist(), range(first, first + len(jobs)), strict=True))
+
+
+def _add_splits(program: Program) -> None:
+    """G3: the workers of a gang in all its pools."""
+    model, moves, splits = program.model, program.columns.moves, program.columns.splits
+    move, count = np.unique(splits.move, return_counts=True)
+    end = np.cumsum(count)
+    columns = np.insert(splits.column, end, moves.column[move])
+    values = np.insert(np.ones(len(splits.column), dtype=np.int64), end, -program.index.sites.workers[moves.site[move]])
+    model.rows(count + 1, columns, values, 0, 0, lambda k: f"G3[{model.column_name(int(moves.column[move[k]]))}]")
+
+
+def _add_spread(program: Program, spread: Spread) -> None:
+    """G3, G4: the GPUs of one gang, node by node."""
+    model, name = program.model, program.snapshot.jobs[spread.job].id
+    sizes, needs, ways = np.array(spread.sizes, dtype=np.int64).reshape(-1, 3).T
+    _balance(program, spread.amount, spread.block, ways, sizes, f"G3[gpus {name}]")
+    asked = spread.used >= 0
+    amount, used = spread.amount[asked], spread.used[asked]
+    if not used.size:
+        return
+    _balance(program, used, 1, ways, needs, f"G3[nodes {name}]")
+    count = len(used)
+    values = np.ones((count, 2, 2), dtype=np.int64)
+    values[:, 0, 1], values[:, 1, 1] = -model.upper_of(amount), -1
+    model.rows(
+        np.full(2 * count, 2), np.repeat(np.stack([amount, used], axis=1), 2, axis=0).reshape(-1), values.reshape(-1),
+        np.tile([-FREE, 0], count), np.tile([0, FREE], count), lambda k: f"G3[{'used' if k % 2 else 'uses'} {name}]",
+    )  # fmt: skip
+
+
+def _balance(program: Program, parts: IntArray, block: int, ways: IntArray, needs: IntArray, name: str) -> None:
+    """What is on the nodes is what the way that is gone needs."""
+    values = np.concatenate([np.full(len(parts), block), -needs])
+    program.model.rows([len(values)], np.concatenate([parts, ways]), values, 0, 0, lambda _: name)
+
+
+def _add_replacements(program: Program) -> None:
+    """R2: where a gang has no workers, no node replaces two lost ones."""
     s, model = program.snapshot, program.model
     replaced: dict[tuple[int, int], list[int]] = defaultdict(list)
     for spread in program.columns.spreads:
-        name = s.jobs[spread.unit.job].id
-        columns = [*spread.amount.values(), *(c for _, _, c in spread.sizes)]
-        values = [spread.block] * len(spread.amount) + [-size for size, _, _ in spread.sizes]
-        model.row(columns, values, 0, 0, lambda n=name: f"G3[gpus {n}]")  # type: ignore[misc]
-        if spread.used:
-            ways = [*spread.used.values(), *(c for _, _, c in spread.sizes)]
-            needs = [1] * len(spread.used) + [-need for _, need, _ in spread.sizes]
-            model.row(ways, needs, 0, 0, lambda n=name: f"G3[nodes {n}]")  # type: ignore[misc]
-        for n, used in spread.used.items():
-            amount = spread.amount[n]
-            model.row([amount, used], [1, -model.upper_of(amount)], -FREE, 0, lambda n=name: f"G3[uses {n}]")  # type: ignore[misc]
-            model.row([amount, used], [1, -1], 0, FREE, lambda n=name: f"G3[used {n}]")  # type: ignore[misc]
-        if spread.move is Move.REPAIR and s.jobs[spread.unit.job].worker_gpus is None:
-            for n, column in spread.amount.items():
-                replaced[spread.unit.job, n].append(column)
+        if spread.move is Move.REPAIR and s.jobs[spread.job].worker_gpus is None:
+            for n, column in zip(spread.node.tolist(), spread.amount.tolist(), strict=True):
+                replaced[spread.job, n].append(column)
     for (job, n), columns in replaced.items():
         if len(columns) > 1:
             model.row(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from evenhand.program.variables import Program
 from evenhand.solvers.linear_model import FREE
 
@@ -13,20 +15,20 @@ def applies(program: Program) -> bool:
 
 def add_rows(program: Program) -> None:
     """One row per group with a limit that could bind: sum of gpus x <= limit."""
-    s, model = program.snapshot, program.model
+    s, model, moves = program.snapshot, program.model, program.columns.moves
     tree, everything = s.tree, int(s.room.sum())
-    for c, group in enumerate(tree.groups):
-        if group.max_gpus is None or group.max_gpus >= everything:
+    fixed = np.array(program.fixed, dtype=np.int64)
+    fixed = fixed[s.live[fixed]]
+    runs = program.index.eldest[len(program.index.pending) :]
+    pinned = runs[s.pinned[runs]]
+    group = s.group[moves.job]
+    for c, limited in enumerate(tree.groups):
+        if limited.max_gpus is None or limited.max_gpus >= everything:
             continue
-        moves = [m for m in program.columns.moves if c in tree.path[int(s.group[m.unit.job])]]
-        fixed = [j for j in program.fixed if s.live[j] and c in tree.path[int(s.group[j])]]
-        pinned = [u.job for u in program.index.running if s.pinned[u.job] and c in tree.path[int(s.group[u.job])]]
-        limit = max(group.max_gpus, sum(int(s.held[j]) for j in pinned)) - sum(int(s.held[j]) for j in fixed)
-        if moves:
-            model.row(
-                [m.column for m in moves],
-                [m.gpus for m in moves],
-                -FREE,
-                limit,
-                lambda g=group: f"L1[{g.id}]",  # type: ignore[misc]
-            )
+        below = np.array([c in path for path in tree.path])
+        at = np.flatnonzero(below[group])
+        most = max(limited.max_gpus, int(s.held[pinned[below[s.group[pinned]]]].sum()))
+        most -= int(s.held[fixed[below[s.group[fixed]]]].sum())
+        if at.size:
+            name = f"L1[{limited.id}]"
+            model.rows([len(at)], moves.column[at], moves.gpus[at], -FREE, most, lambda _, name=name: name)  # type: ignore[misc]

@@ -5,11 +5,13 @@ For each cut between adjacent priorities of a leaf: h <= GPUs started above, h <
 
 from __future__ import annotations
 
-from collections import defaultdict
+import numpy as np
 
 from evenhand.outcome import ARRIVALS
 from evenhand.program.prices import SCALE
-from evenhand.program.variables import Program
+from evenhand.program.variables import CODE, Program, spans
+from evenhand.shapes import IntArray
+from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
 
 
@@ -21,28 +23,65 @@ def applies(program: Program) -> bool:
 
 def add_rows(program: Program) -> None:
     """Two rows per leaf and cut that has starters above and stoppable jobs below."""
-    s, model = program.snapshot, program.model
-    groups: dict[int, list[int]] = defaultdict(list)
-    for unit in (*program.index.pending, *program.index.running):
-        if s.budgeted[unit.job] and s.level_count[unit.job] > 1:
-            groups[int(s.group[unit.job])].append(unit.job)
-    for g, jobs in sorted(groups.items()):
-        count = int(s.level_count[jobs[0]])
-        for cut in range(1, count):
-            starts = [
-                m
-                for j in jobs
-                if (s.pending[j] or s.hit[j]) and s.level_rank[j] >= cut
-                for m in program.columns.by_unit.get(j, ())
-                if m.move in ARRIVALS
-            ]
-            stoppable = [j for j in jobs if s.running[j] and s.level_rank[j] < cut and not s.pinned[j] and not s.hit[j]]
-            if not starts or not stoppable:
-                continue
-            below = sum(int(s.held[j]) for j in stoppable)
-            cost = round(program.prices.handover(count) * SCALE)
-            name = lambda g=g, cut=cut: f"O4[{s.tree.ids[g]} cut {cut}]"  # noqa: E731
-            taken = model.column(0, below, cost, name)
-            model.row([taken, *(m.column for m in starts)], [1, *(-m.gpus for m in starts)], -FREE, 0, name)
-            stays = [(m.column, int(s.held[j])) for j in stoppable for m in program.columns.by_unit.get(j, ())]
-            model.row([taken, *(c for c, _ in stays)], [1, *(q for _, q in stays)], -FREE, below, name)
+    s, model, moves = program.snapshot, program.model, program.columns.moves
+    several = s.budgeted & (s.level_count > 1)
+    stoppable = several & s.running & ~s.pinned & ~s.hit
+    arrives = np.isin(moves.kind, [CODE[move] for move in ARRIVALS])
+    start = np.flatnonzero((several & (s.pending | s.hit))[moves.job] & arrives)
+    stay, runs = np.flatnonzero(stoppable[moves.job]), np.flatnonzero(stoppable)
+    cuts = _Cuts(s, runs, moves.job[start])
+    above, above_cut = cuts.below(moves.job[start], start)
+    below, below_cut = cuts.above(moves.job[stay], stay)
+    stops, stops_cut = cuts.above(runs, runs)
+    count = len(cuts.group)
+    most = np.bincount(stops_cut, s.held[stops], count).astype(np.int64)
+    levels = np.zeros(count, dtype=np.int64)
+    levels[stops_cut] = s.level_count[stops]
+    price = [round(program.prices.handover(n) * SCALE) for n in levels.tolist()]
+
+    def name(cut: int) -> str:
+        return f"O4[{s.tree.ids[int(cuts.group[cut])]} cut {cuts.rank[cut]}]"
+
+    taken = model.columns(count, 0, most, price, name) + np.arange(count)
+    row = np.concatenate([np.arange(2 * count), 2 * above_cut, 2 * below_cut + 1])
+    columns = np.concatenate([np.repeat(taken, 2), moves.column[above], moves.column[below]])
+    held = s.held[moves.job[below]]
+    values = np.concatenate([np.ones(2 * count, dtype=np.int64), -moves.gpus[above], held])
+    order = np.argsort(row, kind="stable")
+    upper = np.zeros(2 * count, dtype=np.int64)
+    upper[1::2] = most
+    model.rows(np.bincount(row), columns[order], values[order], -FREE, upper, lambda k: name(k // 2))
+
+
+class _Cuts:
+    """Cuts between the lowest rank that may stop and the highest that may start, group by group.
+
+    Attributes
+    ----------
+    group, rank : of each cut, the lowest rank above it, int [C].
+    """
+
+    def __init__(self, snapshot: Snapshot, stops: IntArray, starts: IntArray) -> None:
+        self._s = s = snapshot
+        groups = len(s.tree.ids)
+        self._lowest: IntArray = np.full(groups, np.iinfo(np.int64).max)
+        np.minimum.at(self._lowest, s.group[stops], s.level_rank[stops])
+        highest = np.zeros(groups, dtype=np.int64)
+        np.maximum.at(highest, s.group[starts], s.level_rank[starts])
+        self._count = np.where(self._lowest < highest, highest - self._lowest, 0)
+        self._first = np.cumsum(self._count) - self._count
+        self.group = np.repeat(np.arange(groups), self._count)
+        self.rank = 1 + self._lowest[self.group] + spans(np.zeros(groups, dtype=np.int64), self._count)
+
+    def below(self, jobs: IntArray, what: IntArray) -> tuple[IntArray, IntArray]:
+        """For all cuts below each job: what it brings, and the cut."""
+        g = self._s.group[jobs]
+        many = np.clip(self._s.level_rank[jobs] - self._lowest[g], 0, self._count[g])
+        return np.repeat(what, many), spans(self._first[g], many)
+
+    def above(self, jobs: IntArray, what: IntArray) -> tuple[IntArray, IntArray]:
+        """For all cuts above each job: what it brings, and the cut."""
+        g = self._s.group[jobs]
+        passed = np.minimum(self._s.level_rank[jobs] - self._lowest[g], self._count[g])
+        many = self._count[g] - passed
+        return np.repeat(what, many), spans(self._first[g] + passed, many)

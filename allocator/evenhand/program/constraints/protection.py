@@ -9,22 +9,20 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.outcome import Move
-from evenhand.program.index import elastic
-from evenhand.program.variables import Program, ends_soon
+from evenhand.program.variables import CODE, Program
+from evenhand.program.ways import ends_soon
 from evenhand.snapshot import Snapshot
 from evenhand.solvers.linear_model import FREE
 
 
 def fixed_jobs(snapshot: Snapshot) -> tuple[int, ...]:
     """Jobs that stay whatever the program decides: pinned ones that cannot grow, orphans on healthy nodes."""
-    return tuple(
-        int(j)
-        for j in np.flatnonzero(snapshot.pinned)
-        if snapshot.orphan[j] or not elastic(snapshot, int(j)) or snapshot.held[j] >= snapshot.size[j]
-    )
+    s = snapshot
+    full = (s.least >= s.size) | (s.held >= s.size)
+    return tuple(np.flatnonzero(s.pinned & (s.orphan | full)).tolist())
 
 
-STAYS = frozenset({Move.KEEP, Move.RESIZE})
+STAYS = (CODE[Move.KEEP], CODE[Move.RESIZE])
 
 
 def applies(program: Program) -> bool:
@@ -34,13 +32,17 @@ def applies(program: Program) -> bool:
 
 def add_rows(program: Program) -> None:
     """O8: per type, sum of sizes reserved <= GPUs of kept jobs that end soon."""
-    s, model = program.snapshot, program.model
+    s, model, moves = program.snapshot, program.model, program.columns.moves
+    soon = ends_soon(s)
+    stays = soon[moves.job] & np.isin(moves.kind, STAYS)
+    fixed = np.array(program.fixed, dtype=np.int64)
+    fixed = fixed[soon[fixed]]
     for t in sorted({t for _, t, _ in program.columns.reserved}):
         columns = [c for _, on, c in program.columns.reserved if on == t]
-        values = [int(s.size[u.job]) for u, on, _ in program.columns.reserved if on == t]
-        ends = [m for m in program.columns.moves if m.gpu_type == t and ends_soon(s, m.unit.job) and m.move in STAYS]
-        sure = sum(int(s.held[j]) for j in program.fixed if s.held_type[j] == t and ends_soon(s, j))
-        model.row(
-            columns + [m.column for m in ends], values + [-m.gpus for m in ends], -FREE, sure,
-            lambda t=t: f"O8[{s.types[t]}]",  # type: ignore[misc]
+        sizes = s.size[[u.job for u, on, _ in program.columns.reserved if on == t]]
+        ends = np.flatnonzero(stays & (moves.gpu_type == t))
+        sure = int(s.held[fixed[s.held_type[fixed] == t]].sum())
+        model.rows(
+            [len(columns) + len(ends)], np.concatenate([columns, moves.column[ends]]),
+            np.concatenate([sizes, -moves.gpus[ends]]), -FREE, sure, lambda _, t=t: f"O8[{s.types[t]}]",  # type: ignore[misc]
         )  # fmt: skip

@@ -73,6 +73,7 @@ class Evenhand:
         carry_out(world, snapshot, outcome, number)
         self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
         self._refresh(world)
+        self._incremental.fill(None)
         self._full_at_s = self._cheapest_moment(world)
 
     def _cheapest_moment(self, world: World) -> int:

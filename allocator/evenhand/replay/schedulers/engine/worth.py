@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 
-from evenhand.claims import Claims
+from evenhand.claims import Claims, weight_below
 from evenhand.program.prices import AGE_STEP, PRESENCE, PRIORITY, STOP
 from evenhand.replay.facts import JobFacts
 from evenhand.replay.schedulers.engine.owed import Owed
@@ -84,12 +84,17 @@ class Worth:
         if not f.budgeted[job]:
             return 0.0
         levels = self.owed_gain([(f.group[job], f.demand_milli[job])]) / max(1, f.demand_milli[job])
-        return levels + (self._claims.leaf[f.group[job]] if job in self.gangs else 0.0)
+        return levels + (self._gang_weight(job) if job in self.gangs else 0.0)
 
     def whole(self, job: int) -> float:
         """What it is worth that a gang owed whole runs (O3), in GPUs."""
+        return self._gang_weight(job) * self._w.facts.size[job] if job in self.gangs else 0.0
+
+    def _gang_weight(self, job: int) -> float:
+        """What a GPU of a gang owed whole weighs (O3)."""
         f = self._w.facts
-        return self._claims.leaf[f.group[job]] * f.size[job] if job in self.gangs else 0.0
+        milli = f.demand_milli[job]
+        return weight_below(self._w.tree, self._claims, f.group[job], lambda c: self._group[c] >= milli)
 
     def owed_gain(self, changes: list[tuple[int, int]]) -> float:
         """By how much weighted shortfalls (O2, O3) shrink if groups' own jobs held so much more, GPUs times 1,000.
