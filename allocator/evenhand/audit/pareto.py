@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import inf, isfinite
 
 import numpy as np
 
@@ -28,12 +29,14 @@ def check_pareto(reading: Reading, target: Target, seal: Certificate) -> Iterato
         yield Finding("T6", f"a price is below 0, or of no type of the cluster: {', '.join(odd)}.", tuple(odd))
         return
     true = proven_gap(reading, target, seal.pareto_prices)
-    if not close(seal.pareto_gap, true):
+    if true == inf or not close(seal.pareto_gap, true):
         yield Finding("T6", f"pareto_gap says {seal.pareto_gap:g}, its prices prove {true:g}.")
 
 
 def proven_gap(reading: Reading, target: Target, prices: Mapping[str, float]) -> float:
     """Return the most that any division could bring with nobody worse off, as a share above the target.
+
+    Infinite where the prices are so high that they cannot be reckoned with.
 
     Parameters
     ----------
@@ -47,9 +50,10 @@ def proven_gap(reading: Reading, target: Target, prices: Mapping[str, float]) ->
     most = sum(prices.get(kind, 0.0) * gpus for kind, gpus in reading.capacity.items())
     there = {kind: prices.get(kind, 0.0) for kind, gpus in reading.capacity.items() if gpus > 0}
     whole = sum(reading.capacity.values())
-    for start in range(0, len(target.leaves), _AT_ONCE):
-        most += _least(target.leaves[start : start + _AT_ONCE], whole, value, there)
-    return max(0.0, most / total - 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for start in range(0, len(target.leaves), _AT_ONCE):
+            most += _least(target.leaves[start : start + _AT_ONCE], whole, value, there)
+    return max(0.0, most / total - 1.0) if isfinite(most) else inf
 
 
 def _least(leaves: Sequence[Leaf], whole: int, value: Mapping[str, float], prices: Mapping[str, float]) -> float:
@@ -65,9 +69,9 @@ def _least(leaves: Sequence[Leaf], whole: int, value: Mapping[str, float], price
         for place, one in enumerate(leaf.classes):
             gpus[row, place] = min(one.gpus, whole)
             speed[row, place, :-1] = [one.speed.get(kind, 0.0) for kind in prices]
-    one, other = np.triu_indices(len(price), 1)
-    steeper = speed[:, :, one] - speed[:, :, other]
-    meet = np.divide(price[one] - price[other], steeper, out=np.ones_like(steeper), where=steeper != 0)
+    first, second = np.triu_indices(len(price), 1)
+    steeper = speed[:, :, first] - speed[:, :, second]
+    meet = np.divide(price[first] - price[second], steeper, out=np.ones_like(steeper), where=steeper != 0)
     scales = np.maximum(meet, 1.0).reshape(len(leaves), -1)
     scales = np.concatenate([np.ones((len(leaves), 1)), scales], axis=1)
     profit = np.zeros_like(scales)
