@@ -224,21 +224,6 @@ class Columns:
     leaf_rows: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Row and column of a leaf's shortfall (O3), by group."""
 
-    @property
-    def by_unit(self) -> ByUnit:
-        """The moves of each unit, by its first job."""
-        return ByUnit(self.moves)
-
-
-class ByUnit:
-    """Looks up the moves of a unit by its first job."""
-
-    def __init__(self, moves: Moves) -> None:
-        self._moves = moves
-
-    def __getitem__(self, job: int) -> list[MoveColumn]:
-        return [self._moves[k] for k in np.flatnonzero(self._moves.job == job).tolist()]
-
 
 @dataclass(frozen=True, eq=False)
 class Program:
