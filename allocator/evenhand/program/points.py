@@ -81,7 +81,7 @@ class Points:
 
     def __init__(self, program: Program, arrays: Arrays, budget: Budget) -> None:
         self._program, self._arrays, self._budget = program, arrays, budget
-        self._moves = np.array([m.column for m in program.columns.moves], dtype=np.int64)
+        self._moves = program.columns.moves.column.copy()
 
     def _decide(self, part: Restricted, effort: cp_sat.Effort, hint: Mapping[int, int]) -> tuple[IntArray | None, bool]:
         """A point of the whole program that differs only where `part` is free (None if none was found), and if proven best."""

@@ -10,7 +10,7 @@ from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
 from evenhand.goals import FloatArray, excess, objective, standing
 from evenhand.greedy import restartable
-from evenhand.outcome import Move, Outcome
+from evenhand.outcome import Outcome
 from evenhand.program.blocks import blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
@@ -21,7 +21,7 @@ from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
-from evenhand.program.variables import Program
+from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
 
@@ -322,12 +322,9 @@ class _Search:
         p = self._program
         if p.snapshot.policy.allow_migration:
             return False
-        stays = [
-            m.column
-            for j in restartable(p.snapshot, p.entitlement, p.index, outcome)
-            for m in p.columns.by_unit[j]
-            if m.move is Move.KEEP
-        ]
+        again = restartable(p.snapshot, p.entitlement, p.index, outcome)
+        moves = p.columns.moves
+        stays = moves.column[(moves.kind == KEEP) & np.isin(moves.job, again)].tolist()
         for column in stays:
             p.model.insist(column)
         if stays:

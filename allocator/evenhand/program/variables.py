@@ -226,21 +226,6 @@ class Columns:
     tight_rows: list[IntArray] = field(default_factory=list)
     """Rows that every integer point of the others keeps anyway: they only make relaxations tighter."""
 
-    @property
-    def by_unit(self) -> ByUnit:
-        """The moves of each unit, by its first job."""
-        return ByUnit(self.moves)
-
-
-class ByUnit:
-    """Looks up the moves of a unit by its first job."""
-
-    def __init__(self, moves: Moves) -> None:
-        self._moves = moves
-
-    def __getitem__(self, job: int) -> list[MoveColumn]:
-        return [self._moves[k] for k in np.flatnonzero(self._moves.job == job).tolist()]
-
 
 @dataclass(frozen=True, eq=False)
 class Program:
