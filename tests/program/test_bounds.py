@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from instances import instance
 
 from evenhand import Policy, allocate
+from evenhand.errors import SolverError
 from evenhand.solvers import cp_sat
 from evenhand.solvers.linear_model import FREE, LinearModel
 
@@ -35,6 +38,14 @@ def test_a_proven_optimum_meets_its_bound() -> None:
     assert found.bound == found.objective == arrays.objective(found.x)
     assert (arrays.activity(found.x) <= arrays.row_upper).all()
     assert (np.isin(found.x, (0, 1))).all()
+
+
+def test_a_model_whose_bounds_cross_has_no_point() -> None:
+    """What settling the plain columns of a neighbourhood may find, and where greedy has shown a point is a defect."""
+    crossing = replace(knapsack(3).arrays(), lower=np.array([1, 0, 0]), upper=np.array([0, 1, 1]))
+    assert cp_sat.solve(crossing, cp_sat.Effort(1.0, 1.0), {}, may_fail=True).x is None
+    with pytest.raises(SolverError):
+        cp_sat.solve(crossing, cp_sat.Effort(1.0, 1.0), {})
 
 
 @pytest.mark.parametrize("limit_s", [0.05, 0.3, 0.6, 1.0, 1.5])

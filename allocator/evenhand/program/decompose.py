@@ -73,6 +73,8 @@ class Generation:
         """The best plans at the duals of the best bound."""
         self._bound = np.inf
         self._answer: LpResult | None = None
+        self.pricings = 0
+        """How often all blocks have been priced."""
         self._master.add(_plans_of(blocks, point))
         self._price(self._center)
 
@@ -115,6 +117,7 @@ class Generation:
 
     def _priced(self, dual: FloatArray) -> tuple[FloatArray, list[BlockPlan]]:
         """Reduced costs of all columns, float [c], and the best plans under them."""
+        self.pricings += 1
         blocks, reduced = self._shared.blocks, self._shared.reduced(dual)
         return reduced, best_plans(blocks, reduced[blocks.column], blocks.short_cost / SCALE)
 

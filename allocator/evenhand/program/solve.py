@@ -39,8 +39,9 @@ GENERATION_CLOCK = 0.6
 """Share of what the clock leaves that plans may be generated for, a safeguard."""
 WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
+SURE_MOVES = 1_000
 HOPEFUL = 0.01
-"""Nor are others unless bound and best point are this near, as a share of target throughput."""
+"""Between the two, only where bound and best point are this near, as a share of target throughput."""
 PROOF_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 """By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
@@ -97,7 +98,7 @@ class _Search:
     ) -> None:
         self._program, self._counted, self._deadline = program, counted, deadline
         self._budget = Budget(program, deadline, reserve_s)
-        self._memory, self._pivots = memory, 0
+        self._memory, self._pivots, self._pricings = memory, 0, 0
         self._hint = hint
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
@@ -167,6 +168,10 @@ class _Search:
     def _by_groups(self) -> bool:
         """A large program: plans of groups, mixed and made whole, then neighbourhoods, then the whole program."""
         self._mixed()
+        if len(self._program.columns.moves) <= SURE_MOVES and self._prove(GLANCE_SHARE):
+            return True
+        if self._settled:
+            return False
         self._around(1.0 - FIRST_SHARE)
         got = standing(self._program.snapshot, self._best)
         if not self._budget.exhausted and self._meets_envy(got.allocated, got.counted_throughput):
@@ -244,6 +249,7 @@ class _Search:
             least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
             self._generation.run(close * (1.0 + self._program.target.throughput), lambda: self._budget.leaves(least_s))
         self._near = None
+        self._pricings = self._generation.pricings
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
             self._memory.keep(self._program.model, self._generation.center)
@@ -267,10 +273,11 @@ class _Search:
 
     def _hopeful(self) -> bool:
         """Whether the whole program is worth a try."""
-        if self._bound is None:
-            return False
+        moves = len(self._program.columns.moves)
+        if moves <= SURE_MOVES or self._bound is None:
+            return moves <= WHOLE_MOVES
         near = HOPEFUL * (1.0 + self._program.target.throughput)
-        return len(self._program.columns.moves) <= WHOLE_MOVES and self._bound - self._value <= near
+        return moves <= WHOLE_MOVES and self._bound - self._value <= near
 
     def _remembered(self) -> set[tuple[int, int]]:
         """Pairs of leaves that had rows in the round before."""
@@ -353,7 +360,7 @@ class _Search:
         rows, columns = program.model.row_count, program.model.column_count
         sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes),
                  "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
-                 "envy_rows": len(self._pairs), "lp_iterations": self._pivots}  # fmt: skip
+                 "envy_rows": len(self._pairs), "lp_iterations": self._pivots, "pricings": self._pricings}  # fmt: skip
         if self._bound is not None and self._bound < self._value - BOUND_TOLERANCE * (1.0 + abs(self._value)):
             raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
         near = min(5e-4, PROOF_TOLERANCE + 2e-7 * abs(self._value))

@@ -51,6 +51,8 @@ def solve(model: Arrays, effort: Effort, hint: Mapping[int, int], *, may_fail: b
     SolverError
         If the solver finds the model infeasible or malformed.
     """
+    if may_fail and (model.lower > model.upper).any():
+        return Solution(None, 0, None, False, False, 0.0)
     cp = cp_model.CpModel()
     proto = cp.proto
     variables = [cp.new_int_var(int(low), int(high), "") for low, high in zip(model.lower, model.upper, strict=True)]
