@@ -49,9 +49,6 @@ RESERVE_PER_PAIR_S = 1e-7
 is done before the search, for the rest looks at the same jobs in the same way (it took 1.7 to 5.3 times as long, from 60
 to 20,000 jobs: benchmarks/rounds/stages.py); and what comparing every pair of groups takes."""
 
-FORMULATE_PER_INDEX = 3.0
-"""Building the program takes about this many times what its index took."""
-
 
 @dataclass(frozen=True, eq=False)
 class _Round:
@@ -155,11 +152,9 @@ def prepare(
 
 
 def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
-    """The best outcome that the time left allows: the first one, if not even a program can be built."""
+    """The best outcome that the time left allows, and a bound."""
     r = the_round
     reserve = _reserve_s(deadline, r.target, len(r.snapshot.tree.ids))
-    if deadline.left_s - reserve < FORMULATE_PER_INDEX * deadline.stages_ms["index"] / 1000:
-        return Solved(first, None, False, True, {})
     with deadline.stage("formulate"):
         program, counted = formulate(r.snapshot, r.entitled, r.target, r.owed, r.index)
     return solve(program, counted, first, deadline, reserve, memory)

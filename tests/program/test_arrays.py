@@ -80,7 +80,6 @@ def test_move_columns_say_the_same_as_arrays_one_by_one_and_by_name(seed: int) -
         assert (m.column, m.unit.job) == (moves.column[at], moves.job[at])
         assert (m.gpu_type, m.gpus) == (moves.gpu_type[at], moves.gpus[at])
         assert moves[at] is m
-        assert m in program.columns.by_unit[m.unit.job]
         assert (
             program.model.column_name(m.column) == f"{m.move}[{s.jobs[m.unit.job].id} {m.gpus}x{s.types[m.gpu_type]}]"
         )

@@ -18,7 +18,7 @@ from evenhand.program.master import Master, Shared
 from evenhand.program.prices import SCALE
 from evenhand.program.pricing import BlockPlan, best_plans
 from evenhand.program.regret import Regrets
-from evenhand.program.variables import Program
+from evenhand.program.variables import CODE, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers.linear_model import Arrays
 from evenhand.solvers.lp import LpResult
@@ -27,7 +27,7 @@ from evenhand.solvers.restricted import Restricted, restricted
 FloatArray = npt.NDArray[np.float64]
 SMOOTHING = 0.5
 """How far duals are drawn towards the best ones."""
-MOST_PASSES = 16
+MOST_PASSES = 24
 CLOSE = 1e-4
 """Bound and master this near each other, as a share of target throughput: mixing more plans brings nothing."""
 IN_USE = 1e-6
@@ -206,15 +206,12 @@ def _plans_of(blocks: Blocks, point: IntArray) -> list[BlockPlan]:
 def between_plans(program: Program, arrays: Arrays, mix: Mixture) -> Restricted:
     """What is left to decide when every way goes as often as mixed plans say; arrivals may also stay away."""
     low, high = arrays.lower.copy(), arrays.upper.copy()
-    ways = np.array(
-        [m.column for m in program.columns.moves] + [c for _, _, c in program.columns.reserved], dtype=np.int64
-    )
+    moves = program.columns.moves
+    reserved = np.array([c for _, _, c in program.columns.reserved], dtype=np.int64)
+    ways = np.concatenate([moves.column, reserved])
     high[ways] = np.minimum(high[ways], mix.upper[ways])
     low[ways] = np.minimum(np.maximum(low[ways], mix.lower[ways]), high[ways])
-    arrives = [m.column for m in program.columns.moves if m.move in ARRIVALS] + [
-        c for _, _, c in program.columns.reserved
-    ]
-    away = np.array(arrives, dtype=np.int64)
+    away = np.concatenate([moves.column[np.isin(moves.kind, [CODE[move] for move in ARRIVALS])], reserved])
     low[away] = np.where(mix.lower[away] < mix.upper[away], 0, low[away])
     bounded = replace(arrays, lower=low, upper=high)
     return restricted(bounded, low, low < high)

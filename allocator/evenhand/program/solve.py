@@ -10,7 +10,7 @@ from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
 from evenhand.goals import FloatArray, excess, objective, standing
 from evenhand.greedy import restartable
-from evenhand.outcome import Move, Outcome
+from evenhand.outcome import Outcome
 from evenhand.program.blocks import blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
@@ -21,7 +21,7 @@ from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE, WEIGHT_ENVY
-from evenhand.program.variables import Program
+from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
 
@@ -33,10 +33,10 @@ SEARCH_SHARE = 0.65
 """Shares of the work that neighbourhoods may take before envy is looked at again, and before the whole program is tried."""
 FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
+ROUGHLY = 0.03
+"""How near bound and mix are brought before envy rows come in, as a share of target throughput."""
 GENERATION_CLOCK = 0.6
 """Share of what the clock leaves that plans may be generated for, a safeguard."""
-AGAIN = 2.0
-"""Plans are generated again, with envy rows, where this many times what that took is left."""
 WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
 HOPEFUL = 0.01
@@ -77,6 +77,7 @@ def solve(
     memory : of the round before, and for the next one; left out: each round for itself.
     """
     search = _Search(program, counted, hint, deadline, reserve_s, memory)
+    search.at_once()
     while search.round_trip():
         search.add_envy_rows()
     return search.result()
@@ -127,6 +128,17 @@ class _Search:
             self._best, self._value = outcome, value
         return outcome
 
+    def at_once(self) -> None:
+        """Where no time is left to search there is a bound all the same: prices of the round before, or none, give one."""
+        if self._budget.in_time():
+            return
+        blocks = blocks_of(self._program, self._arrays)
+        if not blocks.count:
+            return
+        with self._deadline.stage("decompose"):
+            nobody = np.zeros(self._arrays.shape[1], dtype=np.int64)
+            self._lower_bound(Generation(blocks, self._arrays, nobody, self._prices()).bound)
+
     def round_trip(self) -> bool:
         """Find good points, prove; True if rows are missing and there is time for more."""
         columns = self._program.columns
@@ -159,7 +171,7 @@ class _Search:
         got = standing(self._program.snapshot, self._best)
         if not self._budget.exhausted and self._meets_envy(got.allocated, got.counted_throughput):
             self.add_envy_rows()
-            self._x = self._generate()
+            self._x = self._generate(ROUGHLY)
             self._around(1.0 - FIRST_SHARE)
         if self._hopeful() and self._prove(GLANCE_SHARE):
             return True
@@ -186,60 +198,61 @@ class _Search:
 
     def _mixed(self) -> None:
         """The best point between plans of groups, with envy rows for whom their mix leaves envied."""
-        start_s = self._budget.wall_s
-        x = self._generate()
+        known = self._memory is not None and self._memory.knows
+        if self._generation is None and known:
+            self._fresh = self._remembered()
+            self.add_envy_rows()
+        x = self._generate(CLOSE if known or self._generation is not None else ROUGHLY)
         if x is None or self._generation is None:
             return
         mix = self._generation.mixture()
-        took_s = start_s - self._budget.wall_s
         taken = x.astype(np.float64) if mix is None else mix.x
-        if self._meets_envy(*envy.held(self._program, taken)) and self._budget.leaves(AGAIN * took_s):
+        if self._meets_envy(*envy.held(self._program, taken)) and self._budget.in_time():
             self.add_envy_rows()
-            x = self._generate()
-            mix = self._generation.mixture()
-        if x is not None and mix is not None and not self._budget.exhausted:
+            x = self._generate(CLOSE)
+        elif not known:
+            self._go_on(CLOSE)
+        mix = self._generation.mixture()
+        if x is not None and mix is not None:
             with self._deadline.stage("between"):
-                x = self._points.between(mix, x)
+                x = self._points.fitted(mix, x)
+                if not self._budget.exhausted:
+                    x = self._points.between(mix, x)
         self._x = x
         self._offer(x)
 
-    def _begin(self) -> FloatArray:
-        """Rows for who envies whom in the round before, or else under the LP relaxation; and prices to begin with, float [r]."""
-        program = self._program
-        self._arrays = program.model.arrays()
-        if self._memory is not None and self._memory.knows:
-            self._fresh = self._remembered()
-            self.add_envy_rows()
-            return self._memory.recall(program.model)
-        relaxed = self._relaxed()
-        if relaxed is not None:
-            self._meets_envy(*envy.held(program, relaxed.x))
-            self.add_envy_rows()
-        prices = np.zeros(program.model.row_count)
-        if relaxed is not None:
-            prices[: len(relaxed.dual)] = relaxed.dual
-        return prices
-
-    def _generate(self) -> IntArray | None:
-        """Generate plans until bound and mix meet; returns the best outcome as a point."""
-        prices = self._begin() if self._generation is None else np.zeros(0)
+    def _generate(self, close: float) -> IntArray | None:
+        """Generate plans for the program as it is until bound and mix are close; returns the best outcome as a point."""
         self._arrays = self._program.model.arrays()
         with self._deadline.stage("decompose"):
             x = self._points.completed(self._best, self._counted)
             if x is None:
                 return None
             if self._generation is None:
-                self._generation = Generation(blocks_of(self._program, self._arrays), self._arrays, x, prices)
+                blocks = blocks_of(self._program, self._arrays)
+                self._generation = Generation(blocks, self._arrays, x, self._prices())
             else:
                 self._generation.widen(self._arrays)
+        self._go_on(close)
+        return x
+
+    def _go_on(self, close: float) -> None:
+        """Generate plans until bound and mix are this near, as a share of target throughput."""
+        if self._generation is None:
+            return
+        with self._deadline.stage("decompose"):
             least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
-            close = CLOSE * (1.0 + self._program.target.throughput)
-            self._generation.run(close, lambda: self._budget.leaves(least_s))
+            self._generation.run(close * (1.0 + self._program.target.throughput), lambda: self._budget.leaves(least_s))
         self._near = None
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
             self._memory.keep(self._program.model, self._generation.center)
-        return x
+
+    def _prices(self) -> FloatArray:
+        """Prices of rows to begin with, float [r]: those of the round before, else none."""
+        if self._memory is not None and self._memory.knows:
+            return self._memory.recall(self._program.model)
+        return np.zeros(self._program.model.row_count)
 
     def _around(self, leave: float) -> None:
         """Neighbourhoods of the best point, until so much of the work is left over."""
@@ -309,12 +322,9 @@ class _Search:
         p = self._program
         if p.snapshot.policy.allow_migration:
             return False
-        stays = [
-            m.column
-            for j in restartable(p.snapshot, p.entitlement, p.index, outcome)
-            for m in p.columns.by_unit[j]
-            if m.move is Move.KEEP
-        ]
+        again = restartable(p.snapshot, p.entitlement, p.index, outcome)
+        moves = p.columns.moves
+        stays = moves.column[(moves.kind == KEEP) & np.isin(moves.job, again)].tolist()
         for column in stays:
             p.model.insist(column)
         if stays:

@@ -223,21 +223,8 @@ class Columns:
     """Row that says how many jobs of a unit go some way (G1), by the unit's first job."""
     leaf_rows: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Row and column of a leaf's shortfall (O3), by group."""
-
-    @property
-    def by_unit(self) -> ByUnit:
-        """The moves of each unit, by its first job."""
-        return ByUnit(self.moves)
-
-
-class ByUnit:
-    """Looks up the moves of a unit by its first job."""
-
-    def __init__(self, moves: Moves) -> None:
-        self._moves = moves
-
-    def __getitem__(self, job: int) -> list[MoveColumn]:
-        return [self._moves[k] for k in np.flatnonzero(self._moves.job == job).tolist()]
+    tight_rows: list[IntArray] = field(default_factory=list)
+    """Rows that every integer point of the others keeps anyway: they only make relaxations tighter."""
 
 
 @dataclass(frozen=True, eq=False)

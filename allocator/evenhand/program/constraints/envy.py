@@ -52,11 +52,12 @@ class Holders:
 
 def holders(program: Program) -> Holders:
     """Who can hold budgeted GPUs."""
-    s = program.snapshot
-    ways = [(m.column, m.unit.job, m.gpu_type, m.gpus, 1) for m in program.columns.moves if m.gpu_type >= 0]
-    ways += [(column, unit.job, t, int(s.size[unit.job]), 0) for unit, t, column in program.columns.reserved]
-    ways += [(-1, j, int(s.held_type[j]), int(s.held[j]), 1) for j in program.fixed if s.held_type[j] >= 0]
-    column, job, kind, gpus, bundle = np.array(ways, dtype=np.int64).reshape(-1, 5).T
+    s, moves = program.snapshot, program.columns.moves
+    goes = np.stack([moves.column, moves.job, moves.gpu_type, moves.gpus, np.ones_like(moves.column)], axis=1)
+    more = [(column, unit.job, t, int(s.size[unit.job]), 0) for unit, t, column in program.columns.reserved]
+    more += [(-1, j, int(s.held_type[j]), int(s.held[j]), 1) for j in program.fixed if s.held_type[j] >= 0]
+    others = np.array(more, dtype=np.int64).reshape(-1, 5)
+    column, job, kind, gpus, bundle = np.concatenate([goes[moves.gpu_type >= 0], others]).T
     mine = np.flatnonzero(s.budgeted[job])
     mine = mine[np.argsort(s.group[job[mine]], kind="stable")]
     job, kind = job[mine], kind[mine]
