@@ -43,10 +43,10 @@ from evenhand_models.collection import without_collection
 PREPARED = ("prepare", "warn", "hash")
 """Stages of `prepare`."""
 RESERVE_SHARE = 0.04
-RESERVE_OF_PREPARED = 3.8
+RESERVE_OF_PREPARED = 4.0
 RESERVE_PER_PAIR_S = 1e-7
 """Kept for words, audit and sealing: a share of the limit; some times what the part of them took that needs no plan and
-is done before the search, for the rest looks at the same jobs in the same way (it took 1.8 to 4.8 times as long, from 60
+is done before the search, for the rest looks at the same jobs in the same way (it took 1.7 to 5.3 times as long, from 60
 to 20,000 jobs: benchmarks/rounds/stages.py); and what comparing every pair of groups takes."""
 
 

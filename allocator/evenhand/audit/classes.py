@@ -103,6 +103,8 @@ def best_split(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> Spli
     kinds = [kind for kind, gpus in bundle.items() if gpus > 0]
     if len(classes) == 1:
         held = [_by_one(classes[0], bundle, kinds)]
+    elif (plain := _by_best(classes, bundle, kinds)) is not None:
+        held = plain
     else:
         rates = [tuple(round(FINE * one.speed.get(kind, 0.0)) for kind in kinds) for one in classes]
         flows = flow_of(rates, [one.gpus for one in classes], [bundle[kind] for kind in kinds])
@@ -122,6 +124,19 @@ def _by_one(one: JobClass, bundle: Mapping[str, float], kinds: Iterable[str]) ->
         held[kind] = min(room, bundle[kind])
         room -= held[kind]
     return held
+
+
+def _by_best(
+    classes: Sequence[JobClass], bundle: Mapping[str, float], kinds: Iterable[str]
+) -> list[dict[str, float]] | None:
+    """Give each type to the class that is fastest on it, than which nothing is better; None if one cannot hold that much."""
+    held: list[dict[str, float]] = [{} for _ in classes]
+    for kind in kinds:
+        speed, place = max((one.speed.get(kind, 0.0), -place) for place, one in enumerate(classes))
+        if speed > 0:
+            held[-place][kind] = bundle[kind]
+    fits = all(sum(mine.values()) <= one.gpus for one, mine in zip(classes, held, strict=True))
+    return held if fits else None
 
 
 def most_held(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> float:
@@ -186,22 +201,24 @@ def _type_prices(
         GPUs that count as none.
     """
     kinds = sorted({kind for one in classes for kind in one.speed})
-    places: list[str | None] = [*kinds, None]
     free = {kind for kind, gpus in split.left.items() if gpus > tiny} | {None}
     loss: dict[tuple[str | None, str | None], float] = {}
     for one, held, spare in zip(classes, split.held, split.spare, strict=True):
-        for here in [*(kind for kind, gpus in held.items() if gpus > tiny), *([None] if spare > tiny else [])]:
-            now = 0.0 if here is None else one.speed[here]
-            for there in places:
-                if there != here:
-                    then = 0.0 if there is None else one.speed.get(there, 0.0)
-                    loss[here, there] = min(loss.get((here, there), inf), now - then)
-    price: dict[str | None, float] = {place: 0.0 if place in free or not dear else inf for place in places}
+        worth: list[tuple[str | None, float]] = [(kind, one.speed.get(kind, 0.0)) for kind in kinds]
+        worth.append((None, 0.0))
+        for here, now in worth:
+            if (spare if here is None else held.get(here, 0.0)) <= tiny:
+                continue
+            for there, then in worth:
+                if there != here and now - then < loss.get((here, there), inf):
+                    loss[here, there] = now - then
+    price: dict[str | None, float] = {place: 0.0 if place in free or not dear else inf for place in (*kinds, None)}
     price.update(start or {})
+    moves = [(here, there, lost) for (here, there), lost in loss.items()]
     for _ in kinds:
-        for (here, there), lost in loss.items():
-            if dear:
-                price[here] = min(price[here], price[there] + lost)
-            else:
-                price[there] = max(price[there], price[here] - lost)
+        for here, there, lost in moves:
+            if dear and price[there] + lost < price[here]:
+                price[here] = price[there] + lost
+            elif not dear and price[here] - lost > price[there]:
+                price[there] = price[here] - lost
     return {kind: price[kind] for kind in kinds}
