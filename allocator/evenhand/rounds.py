@@ -43,14 +43,11 @@ from evenhand_models.collection import without_collection
 PREPARED = ("prepare", "warn", "hash")
 """Stages of `prepare`."""
 RESERVE_SHARE = 0.04
-RESERVE_OF_PREPARED = 4.5
+RESERVE_OF_PREPARED = 3.8
 RESERVE_PER_PAIR_S = 1e-7
 """Kept for words, audit and sealing: a share of the limit; some times what the part of them took that needs no plan and
 is done before the search, for the rest looks at the same jobs in the same way (it took 1.8 to 4.8 times as long, from 60
 to 20,000 jobs: benchmarks/rounds/stages.py); and what comparing every pair of groups takes."""
-
-FORMULATE_PER_INDEX = 3.0
-"""Building the program takes about this many times what its index took."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +152,9 @@ def prepare(
 
 
 def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
-    """The best outcome that the time left allows: the first one, if not even a program can be built."""
+    """The best outcome that the time left allows, and a bound."""
     r = the_round
     reserve = _reserve_s(deadline, r.target, len(r.snapshot.tree.ids))
-    if deadline.left_s - reserve < FORMULATE_PER_INDEX * deadline.stages_ms["index"] / 1000:
-        return Solved(first, None, False, True, {})
     with deadline.stage("formulate"):
         program, counted = formulate(r.snapshot, r.entitled, r.target, r.owed, r.index)
     return solve(program, counted, first, deadline, reserve, memory)

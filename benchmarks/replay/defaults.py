@@ -32,12 +32,13 @@ DAY_S = 86_400
 GPUS, NODE = 1_024, 8
 RULES = WorldRules(full_round_limit_s=0.2, restart_cost_s=300)
 MOVED: dict[str, tuple[float | None, ...]] = {
-    "lost_work_weight": (1.0, 2.0, 24.0),
+    "lost_work_weight": (1.0, 8.0, 48.0),
     "urgency": (0.01, 2.0, 8.0, 1e6),
     "horizon_s": (86_400, 259_200, 2_419_200),
     "half_life_s": (302_400,),
     "lookahead_s": (1_800, 7_200),
     "restart_cost_s": (60, 900),
+    "full_round_s": (300, 1_800),
 }
 """Each default by itself at other values; the price of a start is moved, what it costs in the world is not."""
 
@@ -118,8 +119,9 @@ def main() -> None:
             if target.exists() or (args.name and name not in args.name):
                 continue
             began = process_time()
-            policy = Policy.model_validate(changes)
-            result = replay(trace, cluster, policy, who, rules=rule, until_s=round(args.days * DAY_S))
+            policy = Policy.model_validate({k: v for k, v in changes.items() if k in Policy.model_fields})
+            way = replace(rule, **{k: v for k, v in changes.items() if k not in Policy.model_fields})
+            result = replay(trace, cluster, policy, who, rules=way, until_s=round(args.days * DAY_S))
             seconds = process_time() - began
             found = figures(result, measure(result, seconds=seconds), seconds)
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -48,11 +48,11 @@ def write_page(runs: Path, target: Path) -> None:
         first = next(r for r in month if r["name"] == "evenhand")
         rival = next((r for r in month if r["name"] == "first_fit"), None)
         lines += [
-            f"## Beside all comparators (the first {first['days']:.0f} days)",
+            f"## Beside all comparators ({first['days']:.0f} days)",
             "",
             *_goals(first, rival),
             "",
-            *_table(COLUMNS, map(_cells, month)),
+            *_with_days(month),
             "",
         ]
         lines += [
@@ -117,6 +117,13 @@ def _goals(run: Run, rival: Run | None) -> list[str]:
             )
         )
     return _table(("", "wanted", "evenhand", "met"), rows)
+
+
+def _with_days(runs: list[Run]) -> list[str]:
+    """The table, with the days of each run where they differ."""
+    if len({run["days"] for run in runs}) == 1:
+        return _table(COLUMNS, map(_cells, runs))
+    return _table(("", "days", *COLUMNS[1:]), ((c[0], f"{r['days']:g}", *c[1:]) for r in runs if (c := _cells(r))))
 
 
 def _cells(run: Run) -> tuple[str, ...]:

@@ -79,10 +79,10 @@ class Policy(WireModel):
     urgency: Factor = Field(
         default=4.0,
         description="How steeply what a group is owed gains weight against lost work as it falls behind: average usage "
-        "for a share over its own, to this power, between 1 and 100.",
+        "for a share over its own, to this power, between 1 and 300.",
     )
     lost_work_weight: Factor = Field(
-        default=8.0, description="How many times work counts that a stop would lose, against work that is done."
+        default=24.0, description="How many times work counts that a stop would lose, against work that is done."
     )
     allow_migration: Flag = Field(
         default=True, description="Whether resumable jobs past their protection may be moved."

@@ -38,11 +38,11 @@ STATE = state(
     charges={"h100": 2.0, "a100": 1.0},
 )
 UNALLOCATED = 1 / 16 + 1 / 2 + 1 / 224 + 11 / 24
-OBJECTIVE = -1304 - 3 / 7 / 16 + 17 / 7 + 3 + 11 / 12 + UNALLOCATED / 512
+OBJECTIVE = -3904 - 3 / 7 / 16 + 17 / 7 + 3 + 11 / 12 + UNALLOCATED / 512
 FACE = [
-    ("guarantees", 800.0, -1.0),
+    ("guarantees", 2400.0, -1.0),
     ("inner_levels", 4.0, -1.0),
-    ("leaves", 500.0, -1.0),
+    ("leaves", 1500.0, -1.0),
     ("envy", 3 / 7, -1 / 16),
     ("order", 17 / 7, 1.0),
     ("work", 3 + 11 / 12, 1.0),
@@ -135,7 +135,7 @@ FAULTS = [
     # targets
     ("groups|red|target", {"h100": 1.5, "a100": 5 / 3}, "T4"),
     # goals
-    ("certificate|goals|guarantees|value", 799.9, "O1"),
+    ("certificate|goals|guarantees|value", 2399.9, "O1"),
     ("certificate|goals|inner_levels|value", 0.0, "O2"),
     ("certificate|goals|leaves|value", 100.0, "O3"),
     ("certificate|goals|envy|value", 0.0, "E1"),
@@ -145,7 +145,7 @@ FAULTS = [
     ("certificate|goals|unallocated_use|value", 1.0, "O7"),
     ("certificate|goals|leaves|weight", -2.0, "A4"),
     ("certificate|goals|leaves|name", "leafs", "A4"),
-    ("certificate|goals|leaves|bound", 501.0, "A4"),
+    ("certificate|goals|leaves|bound", 1501.0, "A4"),
     # the certificate
     ("certificate|objective", OBJECTIVE + 1, "A4"),
     ("certificate|bound", OBJECTIVE - 0.1, "A4"),

@@ -342,6 +342,8 @@ def sealed(**changed):
         (0.0, {"h100": 0.5}, {"T6"}),
         (0.0, {"h100": -1.0}, {"T6"}),
         (0.0, {"h100": 1.0, "b200": 0.1}, {"T6"}),
+        (0.0, {"h100": 1e308}, {"T6"}),
+        (1e308, {"h100": 1.7e308}, {"T6"}),
     ],
 )
 def test_a_pareto_gap_is_what_its_prices_prove(gap, prices, rules):

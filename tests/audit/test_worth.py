@@ -42,8 +42,8 @@ def test_a_start_pays_its_restart():
     assert found["work"] == pytest.approx(2 * 11 / 12)
     assert found["leaves"] == 0
     assert goals(given, {"j": start(2)}, restart_cost_s=7200)["work"] == 0
-    assert goals(given)["leaves"] == 200
-    assert goals(given)["total"] == -200
+    assert goals(given)["leaves"] == 600
+    assert goals(given)["total"] == -600
 
 
 def test_a_stop_loses_work_since_the_last_checkpoint_or_start():
@@ -101,7 +101,7 @@ def test_a_resized_job_counts_its_new_size():
     assert found["order"] == pytest.approx(4 * (1 / 16 + 1 / 2 + 3 / 224))
     assert found["work"] == 4
     assert found["leaves"] == 0
-    assert goals(given)["leaves"] == 200
+    assert goals(given)["leaves"] == 600
 
 
 def test_hit_jobs_pay_for_what_is_replaced_and_for_all_of_it_if_they_stop():
@@ -160,17 +160,17 @@ def test_guarantees_and_inner_levels_weigh_by_height():
     jobs = [job(f"x{i}", "b1", 1) for i in range(8)] + [job(f"y{i}", "b2", 1) for i in range(8)]
     given = state([node("n", 8)], groups, jobs)
     found = goals(given, {"x0": start(1), "y0": start(1), "y1": start(1), "y2": start(1)})
-    assert found["guarantees"] == 3 * 800
-    assert found["inner_levels"] == 4 * 400 + 4 * 200
-    assert found["leaves"] == 3 * 100 + 1 * 100
+    assert found["guarantees"] == 3 * 2400
+    assert found["inner_levels"] == 4 * 1200 + 4 * 600
+    assert found["leaves"] == 3 * 300 + 1 * 300
 
 
 def test_shortfalls_round_what_is_owed_down_and_what_is_held_up_to_sixteenths():
     """Charged 1.7: of 3.4 entitled two gangs are owed 2 x 27/16; a gang of 1 holds 28/16."""
     jobs = [job("x", "b", 1), job("y", "b", 1)]
     given = state([node("n", 2)], [group("a"), group("b", 1, "a")], jobs, charges={"h100": 1.7})
-    assert goals(given, {"x": start(1)})["inner_levels"] == pytest.approx(200 * 26 / 16)
-    assert goals(given)["inner_levels"] == pytest.approx(200 * 54 / 16)
+    assert goals(given, {"x": start(1)})["inner_levels"] == pytest.approx(600 * 26 / 16)
+    assert goals(given)["inner_levels"] == pytest.approx(600 * 54 / 16)
 
 
 def test_reservations_count_in_shortfalls_only():
@@ -178,7 +178,7 @@ def test_reservations_count_in_shortfalls_only():
     jobs = [running("a", "A", {"n": 10}, expected_end_at=at(2)), job("b", "B", 4)]
     given = state([node("n", 10)], [group("A"), group("B")], jobs)
     bare, kept = goals(given), goals(given, reserved={"b": "h100"})
-    assert bare["leaves"] == 400
+    assert bare["leaves"] == 1200
     assert kept["leaves"] == 0
     assert bare["envy"] == pytest.approx((10 * 4 / 6 - 4) * 6 / 4)  # 6 owed to A, 4 to B
     assert kept["envy"] == 0
@@ -227,7 +227,7 @@ def test_envy_counts_beyond_one_gang_of_the_envier():
     jobs = [running("a", "A", {"n": 8}), *(job(f"b{i}", "B", 1) for i in range(8))]
     given = state([node("n", 8)], [group("A"), group("B")], jobs)
     assert goals(given)["envy"] == pytest.approx(7)
-    assert goals(given)["total"] == pytest.approx(-400 - 7 / 16 + 8 * (1 / 16 + 1 / 2 + 3 / 224) + 8)
+    assert goals(given)["total"] == pytest.approx(-1200 - 7 / 16 + 8 * (1 / 16 + 1 / 2 + 3 / 224) + 8)
 
 
 def test_envy_is_measured_in_gpus_of_the_envied():

@@ -34,11 +34,11 @@ def test_of_two_owed_gangs_only_the_first_can_run_and_the_other_costs_nothing() 
     assert checked(given).objective == pytest.approx(4 * (1 / 16 + 1 / 2 + HOUR_OLD + START))
 
 
-def test_a_shortfall_weighs_a_hundred_a_gpu_at_a_leaf() -> None:
+def test_a_shortfall_of_who_had_nothing_weighs_three_hundred_a_gpu() -> None:
     pinned = running("b1", "b", {"n1": 4}, started_at=at(-1), submitted_at=at(-1), checkpointed_at=at(0))
     given = state([node("n1", 4)], [group("a"), group("b")], [job("a1", "a", 2), pinned])
     found = checked(given)
-    assert found.goals["leaves"] == pytest.approx(-200.0)
+    assert found.goals["leaves"] == pytest.approx(-600.0)
     assert found.goals["order"] + found.goals["work"] == pytest.approx(4 * (1 / 16 + 1 / 2 + 1))
     assert found.objective == pytest.approx(sum(found.goals.values()))
 

@@ -100,7 +100,7 @@ class Dues:
         for due in takers:
             behind = due.weight * used / (due.used * shares) if due.used * shares > 0 else math.inf
             steep = self.reader.policy.urgency * math.log10(behind) if behind > 1 else 0.0
-            due.claim = round(10 ** min(2.0, steep), 3)
+            due.claim = round(10 ** min(math.log10(300), steep), 3)
             due.part = due.weight / shares * (1.0 if name is None else self.of[name].part)
         promised = sum(due.floor for due in takers)
         if promised > amount:
@@ -174,14 +174,14 @@ class Dues:
     def gang_weight(self, job: Job) -> float:
         """What a GPU of an owed gang weighs (O3): all levels at which its group cannot pay for it."""
         if self.reader.hit(job):
-            return 100.0
+            return 300.0
         group = str(self.reader.group_of[job.id])
         weight = self.leaf[group].claim
         for above in self.reader.lineage(group):
             if self.reader.children(above):
                 if self.of[above].entitled >= self.reader.demand(job) - SLACK:
                     break
-                weight += self.of[above].claim * 2 ** min(self.height(above), 12)
+                weight += self.of[above].claim * 2 ** min(self.height(above), 10)
         return weight
 
     def _asked(self, rivals: set[str], gangs: dict[str, list[Job]]) -> Job | None:

@@ -149,10 +149,10 @@ class Enumeration:
             due, held = dues.of[group.id], sums.get(("held", group.id), zero)
             if group.guaranteed_gpus is not None and due.floor > 0:
                 short = np.maximum(dues.reach(group.id, due.floor) - held, 0)
-                goals["guarantees"] -= 200.0 * 2 ** min(12, top) * short
+                goals["guarantees"] -= 600.0 * 2 ** min(10, top) * short
             if dues.has_children(group.id):
                 short = np.maximum(dues.reach(group.id, due.entitled) - held, 0)
-                goals["inner_levels"] -= due.claim * 2 ** min(12, dues.height(group.id)) * short
+                goals["inner_levels"] -= due.claim * 2 ** min(10, dues.height(group.id)) * short
         for group, aim in self.aims().items():
             goals["leaves"] -= dues.leaf[group].claim * np.maximum(sixteenths(aim) - sums.get(("use", group), zero), 0)
         goals["envy"] -= self._envy(sums) / 16

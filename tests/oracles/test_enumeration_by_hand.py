@@ -89,15 +89,15 @@ def test_a_protected_job_stays() -> None:
     found = best(cluster({"n": 4}, jobs), {"a": {"h100": 4.0}})
     assert actions(found) == {"j1": "keep", "j2": "wait"}
     # short of its aim; its gang, larger than its entitlement of 2, is not owed: with 4 hours more b would be first
-    assert found.goals["leaves"] == -400
+    assert found.goals["leaves"] == -1200
 
 
 def test_protection_ends_with_its_last_second() -> None:
     jobs = [running("j1", "b", 4, {"n": 4}, HOUR_AGO), job("j2", "a", 4)]
     found = best(cluster({"n": 4}, jobs), {"a": {"h100": 4.0}})
     assert actions(found) == {"j1": "preempt", "j2": "start"}
-    # lost: 4 GPUs for one contract, counted 8 times; change: 4 (1/16 + 0), its level is 1
-    assert found.goals["work"] == pytest.approx(4 * 11 / 12 - 8 * 4)
+    # lost: 4 GPUs for one contract, counted 24 times; change: 4 (1/16 + 0), its level is 1
+    assert found.goals["work"] == pytest.approx(4 * 11 / 12 - 24 * 4)
     assert found.goals["least_change"] == pytest.approx(-0.25)
 
 
@@ -133,7 +133,7 @@ def test_an_inner_level_outranks_a_leaf() -> None:
     ]
     jobs = [job("j1", "x/p", 1), job("j2", "x/q", 1), job("j3", "y", 2)]
     used = [{"group": "x/q", "charged_gpu_hours": 100.0}, {"group": "y", "charged_gpu_hours": 200.0}]
-    # the target would serve y alone: missing y costs 1 * 2, missing x 2 * (300 / 200)^4 * 1, and j1, owed at x, 100
+    # the target would serve y alone: missing y costs 1 * 2, missing x 2 * (300 / 200)^4 * 1, and j1, owed at x, 300
     found = best(cluster({"n": 2}, jobs, groups, usage=used), {"y": {"h100": 2.0}})
     assert found.goals["inner_levels"] == 0
     assert found.goals["leaves"] == -2
@@ -141,7 +141,7 @@ def test_an_inner_level_outranks_a_leaf() -> None:
 
 
 def test_who_has_used_more_than_others_does_not_take_from_them_at_any_price() -> None:
-    # y has used nothing: each GPU it misses weighs 100; x has used all there was: 1 each
+    # y has used nothing: each GPU it misses weighs 300; x has used all there was: 1 each
     jobs = [running("j1", "y", 2, {"n": 2}, HOUR_AGO), job("j2", "x", 2)]
     used = [{"group": "x", "charged_gpu_hours": 100.0}]
     found = best(cluster({"n": 2}, jobs, XY, usage=used), {"x": {"h100": 2.0}})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from itertools import combinations
 from math import gcd
 
 import networkx as nx
@@ -27,12 +26,12 @@ def largest_flow(demands: Mapping[tuple[str, ...], int], capacity: Mapping[str, 
     kinds = sorted({kind for reach in demands for kind in reach})
     if len(kinds) > CUT_TYPES:
         return _network_flow(demands, capacity)
-    return min(
-        sum(capacity[kind] for kind in full)
-        + sum(demand for reach, demand in demands.items() if not set(reach) <= set(full))
-        for size in range(len(kinds) + 1)
-        for full in combinations(kinds, size)
-    )
+    bit = {kind: 1 << place for place, kind in enumerate(kinds)}
+    asked = [(sum(map(bit.__getitem__, reach)), demand) for reach, demand in demands.items()]
+    full = [0]  # by set of types, as bits: what they hold
+    for kind in kinds:
+        full += [held + capacity[kind] for held in full]
+    return min(held + sum([demand for reach, demand in asked if reach & ~types]) for types, held in enumerate(full))
 
 
 def _network_flow(demands: Mapping[tuple[str, ...], int], capacity: Mapping[str, int]) -> int:

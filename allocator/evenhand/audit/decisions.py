@@ -101,10 +101,11 @@ def decisions_of(reading: Reading, plan: Plan) -> Decisions:
     """Read what a plan decides; a job that waits with a type is reserved on it (O8)."""
     choices: dict[str, Choice] = {}
     reserved: dict[str, str] = {}
-    waits = Choice(WAIT)
+    holding = {job.job.id for job in reading.holding}
     for answer in plan.assignments:
         if answer.action is WAIT:
-            choices[answer.job] = waits
+            if answer.job in holding:  # the others wait if nothing else is said of them
+                choices[answer.job] = Choice(WAIT)
             if answer.gpu_type is not None:  # said of reserved ones only
                 reserved[answer.job] = answer.gpu_type
             continue

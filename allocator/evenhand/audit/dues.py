@@ -60,15 +60,15 @@ class Dues:
     owed: tuple[str, ...]
 
     def gang_weight(self, reading: Reading, job: JobReading) -> float:
-        """Return what a GPU of an owed gang weighs: as one short at every level it exceeds; 100 for hit jobs (O3)."""
+        """Return what a GPU of an owed gang weighs: as one short at every level it exceeds; 300 for hit jobs (O3)."""
         if job.hit:
-            return 100.0
+            return 300.0
         group = str(job.group)
         exceeded = takewhile(
             lambda at: self.entitled[at] < job.demand / MILLI - TOLERANCE,
             reading.tree.path(group)[0 if reading.tree.below(group) else 1 :],
         )
-        above = (self.claim.get(at, 1.0) * (1 << min(12, reading.tree.height[at])) for at in exceeded)
+        above = (self.claim.get(at, 1.0) * (1 << min(10, reading.tree.height[at])) for at in exceeded)
         return fsum([self.leaf_claim.get(group, 1.0), *above])
 
 
@@ -240,4 +240,4 @@ class _Work:
             part[group] = whole * weight / share
             behind = weight * used / (own_used * share) if own_used * share > 0 else inf
             steep = self.reading.policy.urgency * log(max(1.0, behind))
-            claim[group] = round(1000 * exp(min(steep, log(100)))) / 1000
+            claim[group] = round(1000 * exp(min(steep, log(300)))) / 1000

@@ -6,7 +6,6 @@ from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -142,7 +141,8 @@ class JobReader:
         self._longest_s, self._best = policy.max_protection_s, policy.throughput_unit is ThroughputUnit.BEST
         self._types: dict[tuple[object, ...], _Types] = {}
         self._paces: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}
-        self._sets: dict[tuple[str, ...], frozenset[str]] = {}
+        self._standing: dict[tuple[object, ...], tuple[frozenset[str], frozenset[str], tuple[int, ...]]] = {}
+        self._sets: dict[tuple[tuple[str, ...], frozenset[str]], tuple[frozenset[str], int]] = {}
         self._steps = [now - timedelta(seconds=step) for step in reversed(AGE_STEPS_S)]
 
     def read(self, job: Job) -> JobReading:
@@ -184,31 +184,29 @@ class JobReader:
     def _types_of(self, job: Job) -> _Types:
         """Return where a job can run and how fast, found once for jobs that are alike."""
         speedup = job.speedup
-        key = (
-            *speedup, *speedup.values(), job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node,
-            job.same, *(chain.from_iterable(job.requires.items()) if job.requires else ()),
-        )  # fmt: skip
+        needs = tuple(job.requires.items()) if job.requires else ()
+        shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same, needs)
+        key = (shape, *speedup, *speedup.values())
         found = self._types.get(key)
         if found is None:
-            fits = self._usable(job, least(job))
-            full = fits if job.min_gpus is None else self._usable(job, job.gpus)
-            rates = self._rates(speedup, fits)
-            charge = max([self.charge[kind] for kind in fits], default=0)
-            top = max(rates.values(), default=0)
-            paces = tuple(rates.items())
-            paces = self._paces.setdefault(paces, paces)
-            found = _Types(fits, self._set_of(full), rates, paces, top, parts(job), charge)
-            self._types[key] = found
+            found = self._types[key] = self._found(job, speedup, shape)
         return found
 
-    def _usable(self, job: Job, gpus: int) -> tuple[str, ...]:
-        """Return the types a job fits at a size, in order (S5)."""
-        standing = self.shapes.fits(job, gpus)
-        return tuple(sorted([kind for kind, speed in job.speedup.items() if speed > 0 and kind in standing]))
-
-    def _set_of(self, kinds: tuple[str, ...]) -> frozenset[str]:
-        """Return types as a set, one and the same for the same types."""
-        return self._sets.get(kinds) or self._sets.setdefault(kinds, frozenset(kinds))
+    def _found(self, job: Job, speedup: Mapping[str, float], shape: tuple[object, ...]) -> _Types:
+        """Find where a job can run and how fast (S5, S6, G1)."""
+        if (standing := self._standing.get(shape)) is None:
+            at_least = self.shapes.fits(job, least(job))
+            at_full = at_least if job.min_gpus is None else self.shapes.fits(job, job.gpus)
+            standing = self._standing[shape] = at_least, at_full, parts(job)
+        at_least, at_full, parted = standing
+        fits = tuple(sorted([kind for kind, speed in speedup.items() if speed > 0 and kind in at_least]))
+        if (sets := self._sets.get((fits, at_full))) is None:
+            charge = max((self.charge[kind] for kind in fits), default=0)
+            sets = self._sets[fits, at_full] = at_full.intersection(fits), charge
+        rates = self._rates(speedup, fits)
+        paces = tuple(rates.items())
+        paces = self._paces.setdefault(paces, paces)
+        return _Types(fits, sets[0], rates, paces, max(rates.values(), default=0), parted, sets[1])
 
     def _rates(self, speedup: Mapping[str, float], fits: tuple[str, ...]) -> dict[str, int]:
         """Return the throughput of one GPU by type in order, in thousandths (S6)."""

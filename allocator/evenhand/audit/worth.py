@@ -135,13 +135,13 @@ def _guarantees(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     short = sum(
         max(0, within - held[group]) for group, within in dues.within_guarantee.items() if dues.guarantee[group] > 0
     )
-    return 200.0 * (1 << min(12, reading.tree.top)) * short / SIXTEEN
+    return 600.0 * (1 << min(10, reading.tree.top)) * short / SIXTEEN
 
 
 def _inner_levels(reading: Reading, dues: Dues, held: Mapping[str, int]) -> float:
     """O2: what is missing at groups with child groups."""
     short = sum(
-        dues.claim.get(group, 1.0) * (max(0, within - held[group]) << min(12, reading.tree.height[group]))
+        dues.claim.get(group, 1.0) * (max(0, within - held[group]) << min(10, reading.tree.height[group]))
         for group, within in dues.within.items()
     )
     return short / SIXTEEN

@@ -10,7 +10,7 @@ from evenhand.crosscheck.facts import GRAIN, grains_held
 from evenhand.crosscheck.sheet import Follow, Terms, amount
 from evenhand_models import Group
 
-LEAF = 100.0
+LEAF = 300.0
 """What a GPU short weighs at most (O1)."""
 
 
@@ -69,11 +69,11 @@ def _add_shortfalls(draft: Draft) -> None:
         held = holding(draft, below, lambda way: grains_held(way.gpus * reading.charge[way.kind or ""]))
         promised = facts.dues.guarantee[group]
         if named[group].guaranteed_gpus is not None and promised > 0:
-            need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(12, tree.top)
+            need, weight = facts.within(group, promised), 2 * LEAF * 2.0 ** min(10, tree.top)
             _short(draft, "guarantees", f"O1_group_{group}", held, need, weight)
         if tree.below(group):
             need = facts.within(group, facts.dues.entitled[group])
-            weight = facts.dues.claim.get(group, 1.0) * 2.0 ** min(12, tree.height[group])
+            weight = facts.dues.claim.get(group, 1.0) * 2.0 ** min(10, tree.height[group])
             _short(draft, "inner_levels", f"O2_group_{group}", held, need, weight)
     for leaf in facts.target.leaves:
         used = holding(draft, [leaf.group], lambda way: grains_held(way.gpus * way.job.rates.get(way.kind or "", 0)))

@@ -33,6 +33,12 @@ class Physical:
         self.stand: Stand | None = ground.stands(self.free)
 
     @cached_property
+    def least_charged(self) -> float:
+        """What the gang is charged at its least size and on its cheapest type, GPUs."""
+        shape = self.ground.shape
+        return shape.least * (min(int(self._s.rate_milli[t]) for t in shape.types) / 1000)
+
+    @cached_property
     def earliest_s(self) -> float | None:
         """First instant at which enough GPUs are free of protection, seconds since 1970."""
         return self._timeline.earliest(self.ground)

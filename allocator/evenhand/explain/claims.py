@@ -82,7 +82,8 @@ class Claims:
 
     def _ahead_of(self, group: int, crowd: Crowd) -> Reason | None:
         view, r = self._ranks.view(group), self._ranks
-        ahead = crowd.groups[view.first[crowd.groups]]
+        first = view.first[crowd.groups]
+        ahead = crowd.groups[first]
         if not ahead.size:
             return None
         rivals = view.rival[ahead]
@@ -94,7 +95,7 @@ class Claims:
         if rest > 0:
             told += f"; and {rest} more {'groups' if rest > 1 else 'group'}"
         message = (
-            f"Work of groups that come first has {crowd.amounts(ahead)} on nodes it could use ({told}), "
+            f"Work of groups that come first has {crowd.amounts(first)} on nodes it could use ({told}), "
             f"while {r.name(mine)} {r.fares(mine)}."
         )
         return reason(ReasonCode.LOWER_RANK, message, [r.ref(c) for c in (*named_sides, mine)])
@@ -132,6 +133,7 @@ class Lines:
         place[jobs] = np.arange(len(jobs)) - np.repeat(first, np.diff(np.append(first, len(jobs))))
         self._place: list[int] = place.tolist()
         self._seen: dict[tuple[int, bool, tuple[int, ...]], Line] = {}
+        self._alike: dict[tuple[int, bool, bytes], Line] = {}
         self._sharing: dict[tuple[int, ...], BoolArray] = {}
 
     def _wants(self, types: tuple[int, ...]) -> BoolArray:
@@ -151,10 +153,14 @@ class Lines:
     def _read(self, key: tuple[int, bool, tuple[int, ...]]) -> Line:
         """For each place of a line, how many before it run and how many wait, of those that share a type."""
         s, line = self._s, self._line[key[:2]]
-        wants, runs = self._wants(key[2])[line], self._runs[line]
-        counts = [np.cumsum(each) - each for each in (wants & runs, wants & ~runs)]
-        names = [s.jobs[j].id for j in line[np.flatnonzero(wants)[:MOST_NAMED]].tolist()]
-        return Line(self._place, counts[0].tolist(), counts[1].tolist(), names, s.tree.ids[key[0]])
+        wants = self._wants(key[2])[line]
+        same = (*key[:2], wants.tobytes())  # of many sets of types all jobs of a line can use one
+        if same not in self._alike:
+            runs = self._runs[line]
+            counts = [np.cumsum(each) - each for each in (wants & runs, wants & ~runs)]
+            names = [s.jobs[j].id for j in line[np.flatnonzero(wants)[:MOST_NAMED]].tolist()]
+            self._alike[same] = Line(self._place, counts[0].tolist(), counts[1].tolist(), names, s.tree.ids[key[0]])
+        return self._alike[same]
 
 
 class Line:

@@ -54,13 +54,18 @@ class Crowd:
         ids = self._a.snapshot.tree.ids
         names = [ids[g] for g in self.groups.tolist()]
         have = "has" if len(names) == 1 else "have"
-        return names[:10], f"{named('group', names)} {have} {self.amounts(self.groups)}"
+        return names[:10], f"{named('group', names)} {have} {self.amounts(np.ones(len(names), dtype=bool))}"
 
-    def amounts(self, groups: IntArray) -> str:
-        """Return `8 h100 and 4 a100`: allocated open GPUs of some groups."""
-        sums = self.by_group[groups].sum(axis=0)
-        types = self._a.snapshot.types
-        return by_type([(types[t], int(sums[t])) for t in np.flatnonzero(sums)])
+    @cached_property
+    def _held(self) -> IntArray:
+        """GPUs of allocated open rows by each of `groups` and type, int [g, T]."""
+        found: IntArray = self.by_group[self.groups]
+        return found
+
+    def amounts(self, chosen: BoolArray) -> str:
+        """Return `8 h100 and 4 a100`: allocated open GPUs of some of `groups`."""
+        sums = (chosen @ self._held).tolist()
+        return by_type([(kind, amount) for kind, amount in zip(self._a.snapshot.types, sums, strict=True) if amount])
 
     @cached_property
     def guards(self) -> tuple[tuple[int, float], ...]:

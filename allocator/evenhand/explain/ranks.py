@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from evenhand.shapes import BoolArray, IntArray
 
 SLACK = 1e-6
 """Charged GPUs that count as none."""
+_AT_ONCE = 1 << 16
+"""So many pairs of groups are compared together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +67,25 @@ class Ranks:
     def view(self, group: int) -> View:
         """Compare all groups with one group's own jobs, level by level from the top."""
         if group not in self._views:
-            path = np.array(self._tree.path[group], dtype=np.int64)
-            depth = len(path)
-            parted = self._above[:, :depth] != path[None, :]
-            level = np.where(parted.any(axis=1), parted.argmax(axis=1), depth)
-            other = self._above[np.arange(self.groups), level]
-            extended = np.concatenate([path, [self.leaf(group)]])
-            mine = extended[level]
-            shorter = self._depth <= level
-            own = np.arange(self.groups) + self.groups
-            rival = np.where(shorter, own, other)
-            rival[group] = self.leaf(group)
-            mine[group] = self.leaf(group)
-            ids = rival % max(1, self.groups) < mine % max(1, self.groups)
-            ahead = (self._key[rival] < self._key[mine]) | ((self._key[rival] == self._key[mine]) & ids)
-            first = ahead | self._within[rival]
-            first[group] = False
-            self._views[group] = View(first, rival, mine)
+            some = np.arange(group, min(self.groups, group + max(1, _AT_ONCE // self.groups)))
+            self._views.update(zip(some.tolist(), self._compared(some), strict=True))
         return self._views[group]
+
+    def _compared(self, some: IntArray) -> Iterator[View]:
+        """Compare all groups with each of some groups' own jobs; they are asked for one after the other."""
+        mine_at, rows = self._above[some], np.arange(len(some))
+        mine_at[rows, self._depth[some]] = [self.leaf(group) for group in some.tolist()]
+        level = np.repeat(self._depth[some][:, None], self.groups, axis=1)
+        for k in reversed(range(self._above.shape[1] - 1)):
+            parted = self._above[:, k] != self._above[some, k][:, None]
+            level[parted & (self._depth[some] > k)[:, None]] = k
+        every = np.arange(self.groups)
+        mine = mine_at[rows[:, None], level]
+        rival = np.where(self._depth <= level, every + self.groups, self._above[every, level])
+        rival[rows, some] = mine[rows, some]
+        first = (self._place[rival] < self._place[mine]) | self._within[rival]
+        first[rows, some] = False
+        return map(View, first, rival, mine)
 
     def order(self, sides: IntArray) -> IntArray:
         """Distinct sides by standing, then id."""

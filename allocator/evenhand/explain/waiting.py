@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -31,8 +31,7 @@ Explained = tuple[tuple[Reason, ...], datetime | None, str | None]
 """Reasons, earliest start and cheapest change."""
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """All that decides why a job waits but its place in its group's line."""
 
     shape: int
@@ -42,8 +41,7 @@ class Kind:
     reserved_type: int
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """Causes of one kind: those before and after the place in line; earliest start and cheapest change.
 
     `stuck`: whether others would have to stop or move for it, of whom the causes do not speak yet.
@@ -108,7 +106,7 @@ class Waiting:
         starts = np.concatenate(([0], np.flatnonzero(changes) + 1))[: len(jobs)]
         eldest = order[starts]
         parts = (shape[eldest], group[eldest], budgeted[eldest], level[eldest], self._reserved[eldest])
-        return order, starts.tolist(), [Kind(*one) for one in zip(*(p.tolist() for p in parts), strict=True)]
+        return order, starts.tolist(), list(map(Kind, *(p.tolist() for p in parts)))
 
     def _number_shapes(self) -> IntArray:
         """Number of the shape of each job that may wait, else -1, int [J]."""
@@ -172,9 +170,8 @@ class Waiting:
         free = stand is not None and not blocked
         first = over = None
         if stand is None:
-            rate = min(int(self._s.rate_milli[t]) for t in shape.types) / 1000
             first = self._claims.rivals(kind.group, kind.budgeted, physical.crowd)
-            over = self._claims.over(kind.group, shape.least * rate) if kind.budgeted else None
+            over = self._claims.over(kind.group, physical.least_charged) if kind.budgeted else None
             before += [r for r in (first, over) if r is not None]
         elif free:
             before.append(physical.idle)

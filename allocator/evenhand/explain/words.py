@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from evenhand_models import Reason, ReasonCode
 from evenhand_models.made import made
@@ -14,6 +15,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST_YEAR = 2199
 
 
+@lru_cache(maxsize=4096)
 def instant(at_s: float) -> datetime | None:
     """Seconds since 1970 as an instant; None for infinite or beyond what the wire can carry."""
     if not 0 <= at_s < 7.3e9:

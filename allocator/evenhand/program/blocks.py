@@ -29,7 +29,8 @@ class Blocks:
         grain short, int [B]; short_column : int [B], -1 where nothing can be short.
     unit_block, most, least : of each unit, int [U].
     way_unit, column, gain : of each way, int [W]; gain: grains one job going this way adds, at most `need`.
-    shared_column : columns of the master, bool [c]; shared_row : rows of the master, bool [r].
+    shared_column : columns of the master, bool [c]; shared_row : rows of the master, bool [r]: rows that other rows make
+        true of whole plans are left out.
     """
 
     group: IntArray
@@ -95,6 +96,8 @@ def blocks_of(program: Program, arrays: Arrays) -> Blocks:
             b = place[g]
             need[b], cost[b], short[b] = arrays.row_lower[row], -arrays.cost[at], at
             shared_row[row] = False
+    for tight in columns.tight_rows:
+        shared_row[tight] = False
     shared = np.ones(count, dtype=bool)
     shared[column] = False
     shared[short[short >= 0]] = False

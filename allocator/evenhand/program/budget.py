@@ -30,9 +30,13 @@ class Budget:
 
     def in_time(self) -> bool:
         """Whether time is left; if not, that is remembered."""
-        if self.wall_s <= 0.0:
+        return self.leaves(0.0)
+
+    def leaves(self, seconds: float) -> bool:
+        """Whether so many seconds are left, at least; if not, that is remembered."""
+        if self.wall_s <= seconds:
             self.cut_by_wall = True
-        return self.wall_s > 0.0
+        return self.wall_s > seconds
 
     @property
     def exhausted(self) -> bool:

@@ -26,14 +26,14 @@ class Memory:
         self.envied: frozenset[tuple[str, str]] = frozenset()
         self._prices: dict[str, float] = {}
 
-    def recall(self, model: LinearModel, shared: npt.NDArray[np.bool_]) -> FloatArray | None:
-        """Prices of the shared rows as far as they are known, else 0, float [r]. None if nothing is known."""
-        if not self._prices:
-            return None
-        prices = np.zeros(len(shared))
-        for row in np.flatnonzero(shared).tolist():
-            prices[row] = self._prices.get(model.row_name(row), 0.0)
-        return prices
+    @property
+    def knows(self) -> bool:
+        """Whether there was a round before."""
+        return bool(self._prices)
+
+    def recall(self, model: LinearModel) -> FloatArray:
+        """Prices of a model's rows as far as they are known, else 0, float [r]."""
+        return np.array([self._prices.get(model.row_name(row), 0.0) for row in range(model.row_count)])
 
     def keep(self, model: LinearModel, prices: FloatArray) -> None:
         """Remember the prices of a model's rows."""

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.outcome import Outcome
+from evenhand.outcome import ARRIVALS, MOVES, Outcome
 from evenhand.program.budget import Budget
 from evenhand.program.decompose import Mixture, between_plans
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lower
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.prices import SCALE
+from evenhand.program.rounding import fitted
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -42,11 +43,10 @@ LP_ITERATION_ROW_S = 5e-9
 
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """The LP relaxation's answer: point [c], bound with room for its tolerance, duals [r], pivots."""
+    """The LP relaxation's answer: point [c], bound with room for its tolerance, pivots."""
 
     x: FloatArray
     bound: float
-    dual: FloatArray
     iterations: int
 
 
@@ -64,16 +64,16 @@ def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
         np.where(arrays.row_lower <= -FREE, -np.inf, arrays.row_lower.astype(np.float64)),
         np.where(arrays.row_upper >= FREE, np.inf, arrays.row_upper.astype(np.float64)),
     )
-    allowed = LP_SHARE * limit_s / (LP_ITERATION_S + LP_ITERATION_ROW_S * arrays.shape[0])
+    allowed = max(1_000, round(LP_SHARE * limit_s / (LP_ITERATION_S + LP_ITERATION_ROW_S * arrays.shape[0])))
     program = LinearProgram(
         arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True
     )
-    result = program.solve(max(1_000, round(allowed)), time_limit_s=budget.wall_s)
+    result = program.solve(allowed, time_limit_s=budget.wall_s)
     if result.status is not LpStatus.OPTIMAL:
-        budget.in_time()
+        budget.cut_by_wall = budget.cut_by_wall or result.iterations < allowed
         return None
     value = result.objective + arrays.offset / SCALE
-    return Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)), result.row_dual, result.iterations)
+    return Relaxed(result.x, value + 1e-7 * (1.0 + abs(value)), result.iterations)
 
 
 class Points:
@@ -112,11 +112,27 @@ class Points:
         part = restricted(self._arrays, x, _all_but(ways, len(x)))
         return self._decide(part, self._budget.piece(COMPLETION_SHARE), dict(enumerate(x[part.free].tolist())))[0]
 
+    def fitted(self, mix: Mixture, x: IntArray) -> IntArray:
+        """The mix made whole as far as its main plans fit together, or x if that is better."""
+        moves, reserved = self._program.columns.moves, [c for _, _, c in self._program.columns.reserved]
+        arrives = np.isin(moves.kind, [k for k, move in enumerate(MOVES) if move in ARRIVALS])
+        may_stay = np.concatenate([moves.column[arrives], np.array(reserved, dtype=np.int64)])
+        ways = np.concatenate([self._moves, np.array(reserved, dtype=np.int64)])
+        gpus = np.concatenate([moves.gpus[arrives], np.zeros(len(reserved), dtype=np.int64)])
+        y = fitted(self._arrays, mix, ways, may_stay, gpus)
+        part = restricted(self._arrays, y, _all_but(ways, len(y)))
+        z, _ = self._decide(part, self._budget.piece(COMPLETION_SHARE), {})
+        return self._better(z, x)
+
     def between(self, mix: Mixture, x: IntArray) -> IntArray:
         """The best point between the plans of the mix, or x."""
         part = between_plans(self._program, self._arrays, mix)
-        hint = {k: int(mix.main[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
-        y, _ = self._decide(part, self._budget.piece(BETWEEN_SHARE, BETWEEN_S), hint)
+        inside = (x[part.free] >= part.arrays.lower).all() and (x[part.free] <= part.arrays.upper).all()
+        guess = x if inside else mix.main
+        hint = {k: int(guess[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
+        return self._better(self._decide(part, self._budget.piece(BETWEEN_SHARE, BETWEEN_S), hint)[0], x)
+
+    def _better(self, y: IntArray | None, x: IntArray) -> IntArray:
         return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x
 
     def around(self, x: IntArray, near: Neighbourhoods, bound: float, leave: float) -> Iterator[IntArray]:

@@ -17,9 +17,10 @@ from evenhand.snapshot import Snapshot
 
 FloatArray = npt.NDArray[np.float64]
 SCALE = 160_000_000
-WEIGHT_CLAIM = 100.0
+WEIGHT_CLAIM = 300.0
+"""Above what a stop may cost at the default weight of lost work: a gang that holds ten times what is owed makes way."""
 WEIGHT_ENVY = 1 / 16
-MOST_HEIGHT = 12
+MOST_HEIGHT = 10
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
 PRESENCE = 1 / 16
 PRIORITY = 1 / 2

@@ -33,8 +33,10 @@ SEARCH_SHARE = 0.65
 """Shares of the work that neighbourhoods may take before envy is looked at again, and before the whole program is tried."""
 FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
-ROUGHLY = 1e-3
-"""How near, before envy rows come in."""
+ROUGHLY = 0.03
+"""How near bound and mix are brought before envy rows come in, as a share of target throughput."""
+GENERATION_CLOCK = 0.6
+"""Share of what the clock leaves that plans may be generated for, a safeguard."""
 WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
 HOPEFUL = 0.01
@@ -75,6 +77,7 @@ def solve(
     memory : of the round before, and for the next one; left out: each round for itself.
     """
     search = _Search(program, counted, hint, deadline, reserve_s, memory)
+    search.at_once()
     while search.round_trip():
         search.add_envy_rows()
     return search.result()
@@ -125,6 +128,17 @@ class _Search:
             self._best, self._value = outcome, value
         return outcome
 
+    def at_once(self) -> None:
+        """Where no time is left to search there is a bound all the same: prices of the round before, or none, give one."""
+        if self._budget.in_time():
+            return
+        blocks = blocks_of(self._program, self._arrays)
+        if not blocks.count:
+            return
+        with self._deadline.stage("decompose"):
+            nobody = np.zeros(self._arrays.shape[1], dtype=np.int64)
+            self._lower_bound(Generation(blocks, self._arrays, nobody, self._prices()).bound)
+
     def round_trip(self) -> bool:
         """Find good points, prove; True if rows are missing and there is time for more."""
         columns = self._program.columns
@@ -154,9 +168,10 @@ class _Search:
         """A large program: plans of groups, mixed and made whole, then neighbourhoods, then the whole program."""
         self._mixed()
         self._around(1.0 - FIRST_SHARE)
-        if self._meets_envy():
+        got = standing(self._program.snapshot, self._best)
+        if not self._budget.exhausted and self._meets_envy(got.allocated, got.counted_throughput):
             self.add_envy_rows()
-            self._x = self._generate(CLOSE)
+            self._x = self._generate(ROUGHLY)
             self._around(1.0 - FIRST_SHARE)
         if self._hopeful() and self._prove(GLANCE_SHARE):
             return True
@@ -182,51 +197,62 @@ class _Search:
         return relaxed
 
     def _mixed(self) -> None:
-        """The best point between plans of groups; the first time with envy rows for whom their mix leaves envied."""
-        begins = self._generation is None
-        x = self._generate(ROUGHLY if begins and envy.applies(self._program) else CLOSE)
+        """The best point between plans of groups, with envy rows for whom their mix leaves envied."""
+        known = self._memory is not None and self._memory.knows
+        if self._generation is None and known:
+            self._fresh = self._remembered()
+            self.add_envy_rows()
+        x = self._generate(CLOSE if known or self._generation is not None else ROUGHLY)
         if x is None or self._generation is None:
             return
-        if begins and envy.applies(self._program):
-            mix = self._generation.mixture()
-            taken = x.astype(np.float64) if mix is None else mix.x
-            found = excess(self._program.snapshot, self._program.target, *envy.held(self._program, taken))
-            self._fresh = (_most_envious(found) | self._remembered()) - self._pairs
-            if self._fresh:
-                self.add_envy_rows()
-                x = self._generate(CLOSE)
         mix = self._generation.mixture()
-        if x is not None and mix is not None and not self._budget.exhausted:
+        taken = x.astype(np.float64) if mix is None else mix.x
+        if self._meets_envy(*envy.held(self._program, taken)) and self._budget.in_time():
+            self.add_envy_rows()
+            x = self._generate(CLOSE)
+        elif not known:
+            self._go_on(CLOSE)
+        mix = self._generation.mixture()
+        if x is not None and mix is not None:
             with self._deadline.stage("between"):
-                x = self._points.between(mix, x)
+                x = self._points.fitted(mix, x)
+                if not self._budget.exhausted:
+                    x = self._points.between(mix, x)
         self._x = x
         self._offer(x)
 
     def _generate(self, close: float) -> IntArray | None:
-        """Generate plans until bound and mix are this near, as a share of target throughput; the best outcome as a point."""
+        """Generate plans for the program as it is until bound and mix are close; returns the best outcome as a point."""
         self._arrays = self._program.model.arrays()
         with self._deadline.stage("decompose"):
             x = self._points.completed(self._best, self._counted)
-        if x is None:
-            return None
-        if self._generation is None:
-            blocks = blocks_of(self._program, self._arrays)
-            dual = None if self._memory is None else self._memory.recall(self._program.model, blocks.shared_row)
-            if dual is None:
-                relaxed = self._relaxed()
-                dual = np.zeros(self._arrays.shape[0]) if relaxed is None else relaxed.dual
-            with self._deadline.stage("decompose"):
-                self._generation = Generation(blocks, self._arrays, x, dual)
-        else:
-            with self._deadline.stage("decompose"):
+            if x is None:
+                return None
+            if self._generation is None:
+                blocks = blocks_of(self._program, self._arrays)
+                self._generation = Generation(blocks, self._arrays, x, self._prices())
+            else:
                 self._generation.widen(self._arrays)
+        self._go_on(close)
+        return x
+
+    def _go_on(self, close: float) -> None:
+        """Generate plans until bound and mix are this near, as a share of target throughput."""
+        if self._generation is None:
+            return
         with self._deadline.stage("decompose"):
-            self._generation.run(close * (1.0 + self._program.target.throughput), self._budget.in_time)
+            least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
+            self._generation.run(close * (1.0 + self._program.target.throughput), lambda: self._budget.leaves(least_s))
         self._near = None
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
             self._memory.keep(self._program.model, self._generation.center)
-        return x
+
+    def _prices(self) -> FloatArray:
+        """Prices of rows to begin with, float [r]: those of the round before, else none."""
+        if self._memory is not None and self._memory.knows:
+            return self._memory.recall(self._program.model)
+        return np.zeros(self._program.model.row_count)
 
     def _around(self, leave: float) -> None:
         """Neighbourhoods of the best point, until so much of the work is left over."""
@@ -254,13 +280,13 @@ class _Search:
         place = {ids[int(g)]: i for i, g in enumerate(self._program.target.leaves)}
         return {(place[a], place[b]) for a, b in self._memory.envied if a in place and b in place}
 
-    def _meets_envy(self) -> bool:
-        """Whether the best outcome so far is envied for much that no row counts."""
-        if self._budget.exhausted or not envy.applies(self._program):
+    def _meets_envy(self, allocated: IntArray | FloatArray, work: FloatArray) -> bool:
+        """Whether groups that hold this much (as in `excess`) are envied for much that no row counts."""
+        self._fresh = set()
+        if not envy.applies(self._program):
             return False
         p = self._program
-        got = standing(p.snapshot, self._best)
-        found = excess(p.snapshot, p.target, got.allocated, got.counted_throughput)
+        found = excess(p.snapshot, p.target, allocated, work)
         seen = np.zeros(found.shape)
         for i, k in self._pairs:
             seen[i, k] = found[i, k]

@@ -247,5 +247,6 @@ def _counted_slots(program: Program, nodes: IntArray, size: int, free: IntArray,
     length, upper = np.full(len(nodes) + len(of), 2), np.repeat(slots, 1 + many)
     length[rows], upper[rows] = 1 + many, free[nodes]
     node = np.repeat(nodes, 1 + many)
-    model.rows(length, columns, values, -FREE, upper, lambda k: f"C1[{names[int(node[k])].name}]")
+    first = model.rows(length, columns, values, -FREE, upper, lambda k: f"C1[{names[int(node[k])].name}]")
+    program.columns.tight_rows.append(first + np.delete(np.arange(len(length)), rows))
     return counters

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from heapq import merge
+from itertools import islice
+
 from evenhand.outcome import Places
 from evenhand.replay.schedulers.decider import Happened
 from evenhand.replay.schedulers.fair_order import fair_tree_order
@@ -41,21 +44,31 @@ class Backfill:
         if head is None or not any(world.ground.idle):
             return
         until_s, spared = self._reservation(world, head)
-        waiting = sorted(lines.waiting, key=lambda j: (order[world.facts.group[j]], lines.rank(j)))
-        hopeless: set[int] = set()
-        for job in waiting[1 : DEPTH + 1]:
+        room: dict[int, tuple[int, Places] | None] = {}  # by shape, as long as nobody starts
+        for job in self._next_in_line(world)[1:]:
             shape = world.facts.shape[job]
-            found = None if shape in hopeless else world.place_best(job)
+            if shape not in room or (room[shape] is not None and world.ground.limited):
+                room[shape] = world.place_best(job)
+            found = room[shape]
             if found is None:
-                hopeless.add(shape)
                 continue
             ends = world.now_s + limit_s(world, job)
             if ends <= until_s or not any(n in spared for n, _ in found[1]):
                 world.start(job, *found)
+                room = {shape: None for shape, found in room.items() if found is None}
 
     def wakes_at(self, world: World) -> int | None:
         """Only events."""
         return None
+
+    def _next_in_line(self, world: World) -> list[int]:
+        """The first of all that wait, as many as backfill looks at and the head."""
+        lines = (
+            [(self._order[owner[0]], rank) for rank in line[: DEPTH + 1]]
+            for owners in world.lines.by_shape.values()
+            for owner, line in owners.items()
+        )
+        return [rank[2] for _, rank in islice(merge(*lines), DEPTH + 1)]
 
     def _reservation(self, world: World, head: int) -> tuple[float, set[int]]:
         """When the head of the line could start if everybody ran to his limit, and on which nodes."""
