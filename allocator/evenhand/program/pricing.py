@@ -6,16 +6,15 @@ Value of a plan: sum of price x count over its ways, less `short_cost` for every
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from evenhand.program.blocks import Blocks
+from evenhand.program.climb import Steps, climb
 from evenhand.shapes import IntArray
 
 FloatArray = npt.NDArray[np.float64]
-_NEVER = -np.inf
 _DUST = 1e-9
 
 
@@ -57,16 +56,20 @@ def best_plans(blocks: Blocks, price: FloatArray, short_price: FloatArray) -> li
     up_price = price - base_price[blocks.way_unit]
     up_gain = gain - base_gain[blocks.way_unit]
     useful = (up_gain > 0) & (up_price + weight[blocks.way_unit] * up_gain > _DUST) & (need[blocks.way_block] > 0)
-    steps = np.flatnonzero(useful)
-    bounds = np.searchsorted(blocks.way_block[steps], np.arange(blocks.count + 1))
-    plans = []
-    for b in range(blocks.count):
-        own = steps[bounds[b] : bounds[b + 1]]
-        ups, worth, missing = _climb(
-            blocks.way_unit[own], up_gain[own], up_price[own], most, int(need[b]), float(short_price[b])
-        )
-        plans.append((own, ups, float(value[b]) + worth, missing))
-    return _assembled(blocks, base, plans)
+    own = np.flatnonzero(useful)
+    unit, first = np.unique(blocks.way_unit[own], return_index=True)
+    least_gain = np.minimum.reduceat(up_gain[own], first) if len(own) else up_gain[own]
+    steps = Steps(
+        gain=np.minimum(up_gain[own], need[blocks.way_block[own]]),
+        price=up_price[own],
+        first=np.append(first, len(own)),
+        copies=np.minimum(most[unit], -(-need[blocks.unit_block[unit]] // np.maximum(1, least_gain))),
+        begin=np.searchsorted(blocks.unit_block[unit], np.arange(blocks.count + 1)),
+        need=need,
+        weight=short_price,
+    )
+    ups, worth = climb(steps)
+    return _assembled(blocks, base, own, ups, value + worth)
 
 
 class _Table:
@@ -78,68 +81,22 @@ class _Table:
 
     def best_paid(self) -> IntArray:
         """The way with the highest price of each unit (of equals the one with most gain, then the first), int [U]."""
-        b = self._blocks
-        order = np.lexsort((np.arange(len(b.column)), -b.gain, -self._price, b.way_unit))
-        return np.asarray(order[self._starts], dtype=np.int64)
+        unit, gain = self._blocks.way_unit, self._blocks.gain
+        paid = self._price == np.maximum.reduceat(self._price, self._starts)[unit]
+        best = np.flatnonzero(paid & (gain == np.maximum.reduceat(np.where(paid, gain, -1), self._starts)[unit]))
+        return np.asarray(best[np.append(True, unit[best][1:] != unit[best][:-1])])
 
     def worth(self, way: IntArray) -> FloatArray:
         """Price of one way of each unit."""
         return np.asarray(self._price[way])
 
 
-def _climb(
-    unit: IntArray, gain: IntArray, price: FloatArray, most: IntArray, need: int, weight: float
-) -> tuple[IntArray, float, int]:
-    """How often to take each step, what that is worth (shortfall included), and the grains missing.
-
-    best[r] = most worth with at most r grains missing; a step of gain a: best'[r] = best[min(r + a, need)] + price.
-    """
-    counts = np.zeros(len(unit), dtype=np.int64)
-    if not len(unit):
-        return counts, -weight * need, need
-    best = np.full(need + 1, _NEVER)
-    best[need] = 0.0
-    gain = np.minimum(gain, need)
-    starts = np.flatnonzero(np.concatenate(([True], unit[1:] != unit[:-1]))).tolist()
-    starts.append(len(unit))
-    gains, prices = gain.tolist(), price.tolist()
-    trail: list[tuple[int, npt.NDArray[np.int16]]] = []
-    for first, end in pairwise(starts):
-        copies = min(int(most[unit[first]]), -(-need // min(gains[first:end])))
-        for _ in range(copies):
-            choice = np.zeros(need + 1, dtype=np.int16)
-            fresh = best.copy()
-            for k in range(first, end):
-                a, worth = gains[k], prices[k]
-                better = np.empty(need + 1)
-                better[: need + 1 - a] = best[a:]
-                better[need + 1 - a :] = best[need]
-                better += worth
-                wins = better > fresh
-                fresh[wins] = better[wins]
-                choice[wins] = k - first + 1
-            if not choice.any():
-                break
-            best = fresh
-            trail.append((first, choice))
-    total = best - weight * np.arange(need + 1)
-    r = missing = int(np.argmax(total))
-    worth = float(total[r])
-    for first, choice in reversed(trail):
-        if choice[r]:
-            k = first + int(choice[r]) - 1
-            counts[k] += 1
-            r = min(r + gains[k], need)
-    return counts, worth, missing
-
-
-def _assembled(blocks: Blocks, base: IntArray, plans: list[tuple[IntArray, IntArray, float, int]]) -> list[BlockPlan]:
+def _assembled(blocks: Blocks, base: IntArray, own: IntArray, ups: IntArray, values: FloatArray) -> list[BlockPlan]:
     """Whole plans: steps up replace what their jobs would do at least."""
     count = np.zeros(len(blocks.column), dtype=np.int64)
     stay = blocks.most.copy()
-    for own, ups, _, _ in plans:
-        count[own] += ups
-        np.subtract.at(stay, blocks.way_unit[own], ups)
+    count[own] += ups
+    np.subtract.at(stay, blocks.way_unit[own], ups)
     taken = np.flatnonzero(base >= 0)
     count[base[taken]] += stay[taken]
     reached = np.zeros(blocks.count, dtype=np.int64)
@@ -148,7 +105,8 @@ def _assembled(blocks: Blocks, base: IntArray, plans: list[tuple[IntArray, IntAr
     some = np.flatnonzero(count)
     bounds = np.searchsorted(blocks.way_block[some], np.arange(blocks.count + 1))
     found = []
-    for b, (_, _, value, _) in enumerate(plans):
-        own = some[bounds[b] : bounds[b + 1]]
-        found.append(BlockPlan(b, blocks.column[own], count[own], int(short[b]), value))
+    ends, shorts = bounds.tolist(), short.tolist()
+    for b, value in enumerate(values.tolist()):
+        own = some[ends[b] : ends[b + 1]]
+        found.append(BlockPlan(b, blocks.column[own], count[own], shorts[b], value))
     return found
