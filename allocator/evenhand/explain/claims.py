@@ -23,6 +23,7 @@ class Claims:
         self._ranks = ranks
         self._rivals: dict[tuple[int, int, bool], Reason | None] = {}
         self._over: dict[tuple[int, float], Reason | None] = {}
+        self._holds: dict[int, str] = {}
 
     def limits(self, group: int, size: int) -> list[tuple[int, int]]:
         """Groups whose limit forbids so many more GPUs, the lowest first, and the limit each would need."""
@@ -64,13 +65,19 @@ class Claims:
             held, entitled = float(r.held[side]), float(r.entitled[side])
             if held + charged <= entitled + SLACK or entitled >= r.wanted(side) - SLACK:
                 continue
-            who, verb = r.name(side), "hold" if side >= r.groups else "holds"
-            message = (
-                f"{who[0].upper()}{who[1:]} {verb} {number(held)} of the {number(entitled)} charged GPUs "
-                f"that it is entitled to, and {number(charged)} more would make {number(held + charged)}."
-            )
+            message = f"{self._full(side)}, and {number(charged)} more would make {number(held + charged)}."
             return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, [r.ref(side)])
         return None
+
+    def _full(self, side: int) -> str:
+        """Return `Group A holds 8 of the 8 charged GPUs that it is entitled to`."""
+        found = self._holds.get(side)
+        if found is None:
+            r = self._ranks
+            who, verb = r.name(side), "hold" if side >= r.groups else "holds"
+            amounts = f"{number(r.held[side])} of the {number(r.entitled[side])} charged GPUs"
+            found = self._holds[side] = f"{who[0].upper()}{who[1:]} {verb} {amounts} that it is entitled to"
+        return found
 
     def rivals(self, group: int, budgeted: bool, crowd: Crowd, groups: IntArray) -> Reason | None:
         """Groups that come first, with what they hold on nodes the job could use.

@@ -75,9 +75,12 @@ class Yard:
         ----------
         gives : which rows of `Staying` would give way, bool [S]; it is not changed once it was given.
         """
-        giving = next((found for asked, found in self._asked if asked is gives), None)
-        if giving is None:
-            giving = []
+        giving: list[tuple[BoolArray, bytes]] = []
+        for asked, known in self._asked:
+            if asked is gives:
+                giving = known
+                break
+        else:
             self._asked.append((gives, giving))
         for _, rows in self.cuts[len(giving) : cut + 1]:
             found = gives[self.row[:rows]]
