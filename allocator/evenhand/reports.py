@@ -53,9 +53,9 @@ def _utilization(s: Snapshot, outcome: Outcome) -> dict[int, float]:
     """GPU-weighted mean of what running jobs report, by group and everything below it."""
     held: dict[int, int] = defaultdict(int)
     used: dict[int, float] = defaultdict(float)
-    for j, d in sorted(outcome.decisions.items()):
-        reported = s.jobs[j].utilization
-        if reported is not None and s.running[j] and d.places and s.group[j] >= 0:
+    for j in np.flatnonzero(s.running & (s.group >= 0)).tolist():
+        d, reported = outcome.decisions.get(j), s.jobs[j].utilization
+        if reported is not None and d is not None and d.places:
             for c in s.tree.path[int(s.group[j])]:
                 held[c] += int(s.held[j])
                 used[c] += int(s.held[j]) * reported

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evenhand.explain.aftermath import NEVER, PAST, Aftermath
+import numpy as np
+
+from evenhand.explain.aftermath import NEVER, Aftermath
 from evenhand.explain.words import instant
 from evenhand.outcome import Outcome
 from evenhand.snapshot import Snapshot
@@ -18,8 +20,9 @@ def unlocks(snapshot: Snapshot, outcome: Outcome) -> tuple[Unlock, ...]:
     """
     held = Aftermath(snapshot, outcome).holdings
     found: Counter[tuple[float, int]] = Counter()
-    for node, count, until in zip(held.node, held.gpus, held.until_s, strict=True):
-        if PAST < until < NEVER and until > snapshot.now_s:
-            found[float(until), int(snapshot.node_type[node])] += int(count)
+    rows = np.flatnonzero((held.until_s > snapshot.now_s) & (held.until_s < NEVER))
+    until, kind = held.until_s[rows].tolist(), snapshot.node_type[held.node[rows]].tolist()
+    for at, t, count in zip(until, kind, held.gpus[rows].tolist(), strict=True):
+        found[at, t] += count
     ends = [(instant(at), t, count) for (at, t), count in sorted(found.items())]
     return tuple(Unlock(gpu_type=snapshot.types[t], at=at, gpus=count) for at, t, count in ends if at is not None)
