@@ -28,7 +28,7 @@ FloatArray = npt.NDArray[np.float64]
 SMOOTHING = 0.5
 """How far duals are drawn towards the best ones."""
 MOST_PASSES = 24
-CLOSE = 1e-4
+CLOSE = 3e-4
 """Bound and master this near each other, as a share of target throughput: mixing more plans brings nothing."""
 IN_USE = 1e-6
 NEAR = 2.0
