@@ -7,7 +7,7 @@ from typing import TypeVar
 from evenhand_models.quantities import WireModel
 
 M = TypeVar("M", bound=WireModel)
-_set = object.__setattr__
+_new, _set = object.__new__, object.__setattr__
 _NAMES: dict[type[WireModel], set[str]] = {}
 """The fields of each model, all of them given: words share the set, which pydantic copies before it changes it."""
 
@@ -20,7 +20,7 @@ def made(model: type[M], fields: dict[str, object]) -> M:
     fields : every field of the model in the order of its declaration, each as validation would leave it; the
         caller vouches for that, and a test reads what the library makes this way back with full validation.
     """
-    word = model.__new__(model)
+    word = _new(model)
     _set(word, "__dict__", fields)
     _set(word, "__pydantic_fields_set__", _NAMES.get(model) or _NAMES.setdefault(model, set(fields)))
     _set(word, "__pydantic_extra__", None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -66,6 +66,23 @@ class Yard:
             most *= _FURTHER
             if not len(nodes):
                 break
+        self._asked: deque[tuple[BoolArray, list[tuple[BoolArray, bytes]]]] = deque(maxlen=2)
+
+    def giving(self, gives: BoolArray, cut: int) -> tuple[BoolArray, bytes]:
+        """Which rows of a cut would give way, and the same in few bytes; gangs of many shapes ask with the same array.
+
+        Parameters
+        ----------
+        gives : which rows of `Staying` would give way, bool [S]; it is not changed once it was given.
+        """
+        giving = next((found for asked, found in self._asked if asked is gives), None)
+        if giving is None:
+            giving = []
+            self._asked.append((gives, giving))
+        for _, rows in self.cuts[len(giving) : cut + 1]:
+            found = gives[self.row[:rows]]
+            giving.append((found, np.packbits(found).tobytes() + rows.to_bytes(8)))
+        return giving[cut]
 
 
 class Clearing:
@@ -87,9 +104,8 @@ class Clearing:
         gives : which rows would give way, bool [S].
         """
         found: tuple[int, ...] = ()
-        for nodes, rows in self._yard.cuts:
-            giving = gives[self._yard.row[:rows]]
-            key = np.packbits(giving).tobytes() + rows.to_bytes(8)
+        for cut, (nodes, _) in enumerate(self._yard.cuts):
+            giving, key = self._yard.giving(gives, cut)
             known = self._known.get(key)
             found = self._known[key] = self._search(giving, nodes) if known is None else known
             if found:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -64,8 +65,14 @@ class Crowd:
 
     def amounts(self, chosen: BoolArray) -> str:
         """Return `8 h100 and 4 a100`: allocated open GPUs of some of `groups`."""
-        sums = (chosen @ self._held).tolist()
-        return by_type([(kind, amount) for kind, amount in zip(self._a.snapshot.types, sums, strict=True) if amount])
+        return next(self.amounts_of(chosen[None, :]))
+
+    def amounts_of(self, chosen: BoolArray) -> Iterator[str]:
+        """Return the same for each row of choices."""
+        types = self._a.snapshot.types
+        sums = chosen.astype(np.float64) @ self._held  # whole numbers, exact
+        for row in sums.astype(np.int64).tolist():
+            yield by_type([(kind, amount) for kind, amount in zip(types, row, strict=True) if amount])
 
     @cached_property
     def guards(self) -> tuple[tuple[int, float], ...]:

@@ -38,6 +38,7 @@ class Effort:
         self._first: IntArray = np.searchsorted(self._holder[self._owned], np.arange(len(s.tree.ids) + 1))
         self._lines = self._past_protection(jobs)
         self._gives: tuple[tuple[int, int], BoolArray] | None = None
+        self._wider: tuple[BoolArray, BoolArray] | None = None
         self._yards: dict[bytes, Yard] = {}
         self._clearings: dict[int, tuple[Clearing, ...]] = {}
         self._said: dict[Judged, Reason | None] = {}
@@ -76,7 +77,9 @@ class Effort:
             return self._say("stop", found)
         if physical.total_free < physical.ground.shape.least:
             return None
-        found = _first_found(clearings, gives | self._movable)
+        if self._wider is None or self._wider[0] is not gives:
+            self._wider = gives, gives | self._movable
+        found = _first_found(clearings, self._wider[1])
         return self._say("move", found) if found else None
 
     def _all_clearings(self, physical: Physical) -> tuple[Clearing, ...]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.answer import Explanation
 from evenhand.explain.impossible import Impossible
 from evenhand.explain.leaving import Leaving
 from evenhand.explain.ranks import Ranks
@@ -21,20 +20,6 @@ from evenhand.outcome import Move, Outcome
 from evenhand.program.index import Index
 from evenhand.snapshot import Snapshot
 from evenhand_models import Reason
-
-
-class Explanation(NamedTuple):
-    """Why a job got what it got: all causes, the main one first.
-
-    Attributes
-    ----------
-    earliest_start_at : of waiting jobs, when enough GPUs of one type are free of protection; None if unknown.
-    cheapest_change : of waiting jobs, one change that would start it; None if none is known.
-    """
-
-    reasons: tuple[Reason, ...]
-    earliest_start_at: datetime | None = None
-    cheapest_change: str | None = None
 
 
 def explain(
@@ -64,7 +49,7 @@ def explain(
         Move.START: starting.explain, Move.KEEP: running.keep, Move.MIGRATE: running.migrate,
         Move.REPAIR: running.migrate, Move.RESIZE: running.resize, Move.PREEMPT: leaving.explain,
     }  # fmt: skip
-    found = {j: Explanation._make(words) for j, words in waiting.explain()}
+    found = dict(waiting.explain())
     for j in np.flatnonzero(snapshot.infeasible).tolist():
         found[j] = Explanation(impossible.explain(j))
     for j in np.flatnonzero(snapshot.terminating).tolist():

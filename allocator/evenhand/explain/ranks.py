@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from evenhand.shapes import BoolArray, IntArray
 
 SLACK = 1e-6
 """Charged GPUs that count as none."""
-_AT_ONCE = 1 << 16
+MOST_RIVALS = 3
+"""So many groups are described with their numbers; the others are counted."""
+AT_ONCE = 1 << 16
 """So many pairs of groups are compared together."""
 
 
@@ -30,6 +33,14 @@ class View:
     first: BoolArray
     rival: IntArray
     mine: IntArray
+
+
+class Leaders(NamedTuple):
+    """Of each row: distinct sides that stand first, how many distinct ones there are, and where the first stands."""
+
+    sides: list[list[int]]
+    counts: list[int]
+    eldest: IntArray
 
 
 class Ranks:
@@ -59,6 +70,7 @@ class Ranks:
         self._place: IntArray = np.argsort(self._sorted)
         self._views: dict[int, View] = {}
         self._fares: dict[int, str] = {}
+        self._told: dict[int, str] = {}
 
     def leaf(self, group: int) -> int:
         """The side that a group's own jobs are."""
@@ -67,7 +79,7 @@ class Ranks:
     def view(self, group: int) -> View:
         """Compare all groups with one group's own jobs, level by level from the top."""
         if group not in self._views:
-            some = np.arange(group, min(self.groups, group + max(1, _AT_ONCE // self.groups)))
+            some = np.arange(group, min(self.groups, group + max(1, AT_ONCE // self.groups)))
             self._views.update(zip(some.tolist(), self._compared(some), strict=True))
         return self._views[group]
 
@@ -90,6 +102,19 @@ class Ranks:
     def order(self, sides: IntArray) -> IntArray:
         """Distinct sides by standing, then id."""
         return self._sorted[np.flatnonzero(np.bincount(self._place[sides]))]
+
+    def most_of(self, sides: IntArray, chosen: BoolArray) -> Leaders:
+        """Who stands first among the chosen sides of each row, int and bool [rows, n]."""
+        place = np.where(chosen, self._place[sides], 2 * self.groups)
+        there = np.zeros((len(place), 2 * self.groups + 1), dtype=bool)
+        there[np.arange(len(place))[:, None], place] = True
+        row, at = np.nonzero(there[:, :-1])
+        ends = np.cumsum(np.bincount(row, minlength=len(place)))
+        starts, distinct = [0, *ends[:-1].tolist()], self._sorted[at].tolist()
+        first = [
+            distinct[start : min(end, start + MOST_RIVALS)] for start, end in zip(starts, ends.tolist(), strict=True)
+        ]
+        return Leaders(first, np.diff(ends, prepend=0).tolist(), place.argmin(axis=1))
 
     def wanted(self, side: int) -> float:
         """Charged GPUs that a side could hold were it alone: demand within its limit (D1)."""
@@ -119,6 +144,13 @@ class Ranks:
             text = f"holds {number(self.held[side])} of its entitled {number(self.entitled[side])} charged GPUs"
             self._fares[side] = text if side >= self.groups else f"{text} and stands {self.stands(side)}"
         return self._fares[side]
+
+    def told(self, side: int) -> str:
+        """Return `group A holds 8 of its entitled 12 charged GPUs and stands 1 of 2`."""
+        found = self._told.get(side)
+        if found is None:
+            found = self._told[side] = f"{self.name(side)} {self.fares(side)}"
+        return found
 
     def stands(self, group: int) -> str:
         """Return `1 of 2`: rank among siblings."""

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import chain, pairwise
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
 from evenhand.entitlement import distinct_rows
 from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.answer import Explanation
 from evenhand.explain.causes import Physical
 from evenhand.explain.change import Changes
-from evenhand.explain.claims import Claims, Lines
+from evenhand.explain.claims import Claims
 from evenhand.explain.crowd import Crowd
 from evenhand.explain.effort import Effort
 from evenhand.explain.ending import Ending
 from evenhand.explain.ground import Ground, Shape
+from evenhand.explain.lines import Lines
 from evenhand.explain.obstacles import Nodes, Obstacles
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.timeline import LimitTimes, Timeline
@@ -26,9 +28,6 @@ from evenhand.program.index import Index, sizes_of
 from evenhand.program.pools import Ask
 from evenhand.shapes import IntArray
 from evenhand_models import Reason
-
-Explained = tuple[tuple[Reason, ...], datetime | None, str | None]
-"""Reasons, earliest start and cheapest change."""
 
 
 class Kind(NamedTuple):
@@ -67,6 +66,7 @@ class Waiting:
         self._limit_times = LimitTimes(aftermath)
         self._claims = Claims(aftermath, ranks)
         self._lines = Lines(aftermath)
+        self._groups: dict[int, IntArray] = {}
         self._ending = Ending(aftermath)
         self._effort = Effort(aftermath, ranks)
         self._shapes: list[Shape] = []
@@ -80,18 +80,24 @@ class Waiting:
         self._reserved: IntArray = table.reserved_type[waits]
         self._wanting = s.fits[self._jobs].sum(axis=0)
 
-    def explain(self) -> Iterator[tuple[int, Explained]]:
+    def explain(self) -> Iterator[tuple[int, Explanation]]:
         """Reasons, earliest start and cheapest change of every waiting job; by group, then kind, then job."""
         order, starts, kinds = self._kinds()
-        jobs, bounds = self._jobs[order].tolist(), [*starts, len(order)]
-        for kind, (start, end) in zip(kinds, pairwise(bounds), strict=True):
+        bounds = [*starts, len(order)]
+        types = [self._shapes[kind.shape].types for kind in kinds]
+        runs, waits = self._lines.ahead(self._jobs[order], types, np.diff(bounds))
+        jobs = self._jobs[order].tolist()
+        for kind, of, start, end in zip(kinds, types, bounds, bounds[1:], strict=False):
             verdict = self._judge(kind)
             before, beside = verdict.before, self._beside(kind, verdict)
             at, change = verdict.earliest_start_at, verdict.cheapest_change
-            line = self._lines.seen(kind.group, kind.budgeted, self._shapes[kind.shape].types) if verdict.line else None
-            for j in jobs[start:end]:
-                ahead = None if line is None else line.reason(j)
-                yield j, ((*before, *beside) if ahead is None else (*before, ahead, *beside), at, change)
+            first = Explanation((*before, *beside), at, change)
+            line = self._lines.seen(kind.group, kind.budgeted, of) if verdict.line else None
+            for row in range(start, end):
+                if line is None or not (running := runs[row]) + (waiting := waits[row]):
+                    yield jobs[row], first
+                else:
+                    yield jobs[row], Explanation((*before, line.reason(running, waiting), *beside), at, change)
 
     def _kinds(self) -> tuple[IntArray, list[int], list[Kind]]:
         """Waiting jobs in the order of their kinds, where each kind starts in it, and the kinds, by group."""
@@ -106,6 +112,7 @@ class Waiting:
         starts = np.concatenate(([0], np.flatnonzero(changes) + 1))[: len(jobs)]
         eldest = order[starts]
         parts = (shape[eldest], group[eldest], budgeted[eldest], level[eldest], self._reserved[eldest])
+        self._groups = _by_shape(shape[eldest], group[eldest])
         return order, starts.tolist(), list(map(Kind, *(p.tolist() for p in parts)))
 
     def _number_shapes(self) -> IntArray:
@@ -170,7 +177,7 @@ class Waiting:
         free = stand is not None and not blocked
         first = over = None
         if stand is None:
-            first = self._claims.rivals(kind.group, kind.budgeted, physical.crowd)
+            first = self._claims.rivals(kind.group, kind.budgeted, physical.crowd, self._groups[kind.shape])
             over = self._claims.over(kind.group, physical.least_charged) if kind.budgeted else None
             before += [r for r in (first, over) if r is not None]
         elif free:
@@ -231,3 +238,11 @@ class Waiting:
             if opened is None and ending:
                 return changes.wait(ending, earliest)
         return changes.room
+
+
+def _by_shape(shape: IntArray, group: IntArray) -> dict[int, IntArray]:
+    """Groups with jobs of each shape, ascending."""
+    pairs = np.unique(np.stack((shape, group)), axis=1)
+    shapes, first = np.unique(pairs[0], return_index=True)
+    parts = np.split(pairs[1], first[1:]) if shapes.size else []
+    return dict(zip(shapes.tolist(), parts, strict=True))
