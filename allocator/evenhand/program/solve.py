@@ -11,7 +11,7 @@ from evenhand.errors import SolverError
 from evenhand.goals import FloatArray, excess, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
-from evenhand.program.blocks import blocks_of
+from evenhand.program.blocks import Blocks, blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
 from evenhand.program.decompose import CLOSE, Generation
@@ -139,7 +139,7 @@ class _Search:
             return
         with self._deadline.stage("decompose"):
             nobody = np.zeros(self._arrays.shape[1], dtype=np.int64)
-            generation = Generation(blocks, self._arrays, nobody, self._prices(), self._scale)
+            generation = Generation(blocks, self._arrays, nobody, self._prices(blocks), self._scale)
             generation.run(0.0, lambda: False)
             self._lower_bound(generation.bound)
 
@@ -238,7 +238,7 @@ class _Search:
                 return None
             if self._generation is None:
                 blocks = blocks_of(self._program, self._arrays)
-                self._generation = Generation(blocks, self._arrays, x, self._prices(), self._scale)
+                self._generation = Generation(blocks, self._arrays, x, self._prices(blocks), self._scale)
             else:
                 self._generation.widen(self._arrays)
         self._go_on(close)
@@ -255,12 +255,13 @@ class _Search:
         self._pricings = self._generation.pricings
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
-            self._memory.keep(self._program.model, self._generation.center)
+            shared = self._generation.shared.blocks.shared_row
+            self._memory.keep(self._program.model, shared, self._generation.center)
 
-    def _prices(self) -> FloatArray:
+    def _prices(self, blocks: Blocks) -> FloatArray:
         """Prices of rows to begin with, float [r]: those of the round before, else none."""
         if self._memory is not None and self._memory.knows:
-            return self._memory.recall(self._program.model)
+            return self._memory.recall(self._program.model, blocks.shared_row)
         return np.zeros(self._program.model.row_count)
 
     def _around(self, leave: float) -> None:
