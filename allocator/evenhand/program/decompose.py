@@ -30,7 +30,7 @@ SMOOTHING = 0.5
 MOST_PASSES = 24
 CLOSE = 3e-4
 """Bound and master this near each other, as a share of target throughput: mixing more plans brings nothing."""
-LEAP = 0.01
+LEAP = 0.005
 """A rise of the mix from pass to pass, as a share of target throughput."""
 IN_USE = 1e-6
 NEAR = 2.0
