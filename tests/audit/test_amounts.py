@@ -6,7 +6,7 @@ from itertools import combinations
 import networkx as nx
 import pytest
 
-from evenhand.audit import amounts
+from evenhand.audit import amounts, transport
 from evenhand.audit.amounts import largest_flow, largest_subset
 from evenhand.audit.transport import most_throughput
 
@@ -53,7 +53,11 @@ def test_flows_through_cuts_and_through_networkx_agree(monkeypatch):
 
 
 @pytest.mark.parametrize("kinds", [1, 2, 3])
-def test_the_transport_problem_against_min_cost_flow(kinds):
+@pytest.mark.parametrize("by_paths", [False, True])
+def test_the_transport_problem_against_min_cost_flow(kinds, by_paths, monkeypatch):
+    """Path by path throughout, and with the shortcut for what can be served type by type."""
+    if by_paths:
+        monkeypatch.setattr(transport, "_type_by_type", lambda *_: None)
     rng = random.Random(kinds)
     for _ in range(60):
         classes = {}

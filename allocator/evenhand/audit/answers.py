@@ -135,12 +135,7 @@ def check_reasons(reading: Reading, plan: Plan, names: Set[str]) -> Iterator[Fin
 
 def names_in(reading: Reading) -> set[str]:
     """Return every id a reason may name, those the state names without listing them included."""
-    jobs = reading.state.jobs
-    names: set[str | None] = {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types}
-    names.update([job.group for job in jobs], [job.user for job in jobs], [job.same for job in jobs])
-    names.update(*{tuple(job.speedup) for job in jobs}, *(job.held for job in reading.holding))
-    names.update(*{tuple(job.requires) for job in jobs if job.requires})
-    return {name for name in names if name is not None}
+    return {*reading.jobs, *reading.nodes, *reading.tree.order, *reading.types, *reading.named}
 
 
 def check_protection_dates(reading: Reading, plan: Plan) -> Iterator[Finding]:

@@ -64,7 +64,7 @@ def alike_in(members: Iterable[JobReading]) -> dict[Rates, int]:
     paces: dict[int, Rates] = {}
     for job in members:
         key = id(job.paces)  # one object for equal ones
-        gpus[key] = gpus.get(key, 0) + job.job.gpus
+        gpus[key] = gpus.get(key, 0) + job.gpus
         paces[key] = job.paces
     return {rates: gpus[key] for key, rates in paces.items()}
 

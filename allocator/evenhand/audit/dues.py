@@ -167,7 +167,7 @@ class _Work:
                 if len(job.parts) == 1:
                     gangs[demand] = gangs.get(demand, 0) + 1
                     continue
-                charge = demand // job.job.gpus
+                charge = demand // job.gpus
                 for part in job.parts:
                     gangs[part * charge] = gangs.get(part * charge, 0) + 1
             self.gangs[group].update(gangs)

@@ -30,6 +30,8 @@ class JobReading:
     ----------
     job : Job
         The job as it came in.
+    gpus, priority : int
+        Its own: looked up often.
     group : str or None
         The group it is charged to (S4); None: an orphan, or pending in an unknown group.
     fits : tuple of str
@@ -72,6 +74,8 @@ class JobReading:
     """
 
     job: Job
+    gpus: int
+    priority: int
     group: str | None
     fits: tuple[str, ...]
     full: frozenset[str]
@@ -123,7 +127,13 @@ class _Types(NamedTuple):
 
 
 class JobReader:
-    """Reads jobs, by the state around them."""
+    """Reads jobs, by the state around them.
+
+    Attributes
+    ----------
+    names : set of str
+        Every id that jobs read so far name: groups, users, nodes, types, labels.
+    """
 
     def __init__(
         self,
@@ -139,6 +149,7 @@ class JobReader:
         self.now, self.tree, self.nodes, self.healthy = now, tree, nodes, healthy
         self.charge, self.shapes = charge, shapes
         self._longest_s, self._best = policy.max_protection_s, policy.throughput_unit is ThroughputUnit.BEST
+        self.names: set[str] = set()
         self._types: dict[tuple[object, ...], _Types] = {}
         self._paces: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}
         self._standing: dict[tuple[object, ...], tuple[frozenset[str], frozenset[str], tuple[int, ...]]] = {}
@@ -152,16 +163,21 @@ class JobReader:
         age_step, contract = len(AGE_STEPS_S) - bisect_left(self._steps, job.submitted_at), job.contract
         lasts, claim = contract.min_runtime_s, self.tree.claim
         length = min(lasts, self._longest_s)
+        gpus, named, user = job.gpus, job.group, job.user
+        self.names.add(named)
+        if user is not None:
+            self.names.add(user)
         if job.state is PENDING:
-            group = job.group if job.group in claim else None
+            group = named if named in claim else None
             live = group is not None and bool(fits)
-            budgeted = live and lasts > 0 and claim[job.group]
+            budgeted = live and lasts > 0 and claim[named]
             return JobReading(
-                job, group, fits, full, rates, paces, top_rate, parted, fits, job.gpus * charge, length, live, budgeted,
-                False, False, False, not live, NOTHING, 0, None, None, 0.0, age_step, True, False, False,
+                job, gpus, job.priority, group, fits, full, rates, paces, top_rate, parted, fits, gpus * charge,
+                length, live, budgeted, False, False, False, not live, NOTHING, 0, None, None, 0.0, age_step, True, False, False,
             )  # fmt: skip
-        running, group, reach = job.state is RUNNING, nearest(job.group, self.tree), fits
+        running, group, reach = job.state is RUNNING, nearest(named, self.tree), fits
         held = {part.node: part.gpus for part in job.placement}
+        self.names.update(held)
         held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
         if not fits and held_type is not None:
             reach, charge = (held_type,), self.charge[held_type]
@@ -172,9 +188,9 @@ class JobReader:
         pinned = running and not hit and (group is None or (budgeted and self._protects(started, length)))
         lost_s = 0.0 if started is None else self._lost(job, started, length)
         return JobReading(
-            job, group, fits, full, rates, paces, top_rate, parted, reach, job.gpus * charge, length, live, budgeted,
-            hit, pinned, group is None, False, held, sum(held.values()), held_type, started, lost_s, age_step,
-            False, running, not running,
+            job, gpus, job.priority, group, fits, full, rates, paces, top_rate, parted, reach, gpus * charge,
+            length, live, budgeted, hit, pinned, group is None, False, held, sum(held.values()), held_type, started,
+            lost_s, age_step, False, running, not running,
         )  # fmt: skip
 
     def _protects(self, started: datetime | None, length: int) -> bool:
@@ -194,6 +210,7 @@ class JobReader:
 
     def _found(self, job: Job, speedup: Mapping[str, float], shape: tuple[object, ...]) -> _Types:
         """Find where a job can run and how fast (S5, S6, G1)."""
+        self.names.update(speedup, job.requires, () if job.same is None else (job.same,))
         if (standing := self._standing.get(shape)) is None:
             at_least = self.shapes.fits(job, least(job))
             at_full = at_least if job.min_gpus is None else self.shapes.fits(job, job.gpus)

@@ -5,7 +5,7 @@ Throughput and charges are whole thousandths of a GPU, durations seconds, sizes 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -49,6 +49,8 @@ class Reading:
         Charged GPU-hours of each group's own (S4).
     jobs : mapping of str to JobReading
         All jobs, by id in order.
+    named : set of str
+        Every id that jobs name: groups, users, nodes, types, labels.
     holding : tuple of JobReading
         Those that run or are on their way out, by id.
     members : mapping of str to tuple of JobReading
@@ -73,6 +75,7 @@ class Reading:
     gpus: int
     usage: Mapping[str, float]
     jobs: Mapping[str, JobReading]
+    named: Set[str]
     holding: tuple[JobReading, ...]
     members: Mapping[str, tuple[JobReading, ...]]
     levels: Mapping[str, tuple[int, ...]]
@@ -112,6 +115,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         gpus=sum(node.gpus for node in nodes.values()),
         usage=_usage(state, tree),
         jobs=jobs,
+        named=reader.names,
         holding=tuple(job for job in jobs.values() if not job.pending),
         members={group: tuple(listed) for group, listed in members.items()},
         levels=levels,
@@ -160,9 +164,9 @@ def _set_levels(jobs: Mapping[str, list[JobReading]]) -> dict[str, tuple[int, ..
     """Give jobs of one kind, by group, their levels, and return the priorities of each group (O4, O7)."""
     found = {}
     for group, listed in jobs.items():
-        values = found[group] = tuple(sorted({reading.job.priority for reading in listed}))
+        values = found[group] = tuple(sorted({reading.priority for reading in listed}))
         if len(values) > 1:  # else the level is 1, as it was made
             ranks = {priority: place / (len(values) - 1) for place, priority in enumerate(values)}
             for reading in listed:
-                reading.level = ranks[reading.job.priority]
+                reading.level = ranks[reading.priority]
     return found

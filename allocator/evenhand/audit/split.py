@@ -75,19 +75,24 @@ def _level(amount: Fraction, claims: Sequence[Claim]) -> Fraction:
         | {(claim.cap + claim.past) / claim.weight for claim in claims},
         key=lambda corner: (float(corner), corner),
     )
+    sums: dict[int, Fraction] = {}
+
+    def reached(corner: int) -> Fraction:
+        if corner not in sums:
+            sums[corner] = sum([claim.at(corners[corner]) for claim in claims], Fraction(0))
+        return sums[corner]
+
     low, high = 0, len(corners) - 1
     middle = _guess(amount, claims, corners)
     while low < high:  # the first corner at which the claims reach the amount
-        if sum((claim.at(corners[middle]) for claim in claims), Fraction(0)) >= amount:
+        if reached(middle) >= amount:
             high, middle = middle, middle - 1 if high == len(corners) - 1 else (low + middle) // 2
         else:
             low, middle = middle + 1, (middle + 1 + high) // 2
     upper = corners[low]
     if low == 0:
         return upper
-    lower = corners[low - 1]
-    below = sum((claim.at(lower) for claim in claims), Fraction(0))
-    above = sum((claim.at(upper) for claim in claims), Fraction(0))
+    lower, below, above = corners[low - 1], reached(low - 1), reached(low)
     return upper if above <= below else lower + (upper - lower) * (amount - below) / (above - below)
 
 

@@ -143,7 +143,7 @@ def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
         prices=prices,
         slope=slope_of(classes, prices),
         base=sum(price * one.gpus for price, one in zip(prices, classes, strict=True)),
-        biggest=max(job.job.gpus * job.top_rate for job in members),
+        biggest=max(job.gpus * job.top_rate for job in members),
     )
 
 

@@ -27,6 +27,8 @@ def most_throughput(classes: Mapping[tuple[int, ...], int], bundle: Sequence[flo
     """
     if len(bundle) == 1:
         return _one_type({rates[0]: gpus for rates, gpus in classes.items()}, bundle[0])
+    if (plain := _type_by_type(classes, bundle)) is not None:
+        return plain
     flow = _Flow(bundle)
     for rates in sorted(classes, key=lambda rates: (-max(rates), rates)):
         flow.add(rates, float(classes[rates]))
@@ -60,6 +62,35 @@ def _one_type(wanted: Mapping[int, int], gpus: float) -> float:
         taken = min(left, float(wanted[rate]))
         reached.append(rate * taken)
         left -= taken
+    return fsum(reached)
+
+
+def _type_by_type(classes: Mapping[tuple[int, ...], int], bundle: Sequence[float]) -> float | None:
+    """Serve the fastest on each type, than which nothing is better; None if that needs more of a class than there is.
+
+    Of those that are equally fast those come first that are slow elsewhere.
+    """
+    left: dict[tuple[int, ...], float] = {**classes}
+    reached = []
+    slowest = sorted(classes, key=lambda rates: (max(rates), sum(rates)))
+    for place in sorted(range(len(bundle)), key=lambda place: sum(rates[place] > 0 for rates in classes)):
+        tiers: dict[int, list[tuple[int, ...]]] = {}
+        for rates in slowest:
+            tiers.setdefault(rates[place], []).append(rates)
+        wanted = bundle[place]
+        for rate in sorted(tiers, reverse=True):
+            if rate == 0 or wanted <= 0:
+                break
+            taken = min(wanted, float(sum(classes[rates] for rates in tiers[rate])))
+            missing = taken
+            for rates in tiers[rate]:
+                served = min(missing, left[rates])
+                left[rates] -= served
+                missing -= served
+            if missing > 0:
+                return None
+            reached.append(rate * taken)
+            wanted -= taken
     return fsum(reached)
 
 

@@ -7,7 +7,7 @@ Goals have the values and weights of A4; the objective is their weighted sum, in
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import fsum
@@ -26,6 +26,8 @@ GOALS = ("guarantees", "inner_levels", "leaves", "envy", "order", "work", "least
 """The goals in rank order (A4)."""
 RUNS = frozenset({Action.START, Action.KEEP, Action.MIGRATE, Action.RESIZE})
 """Actions after which a job runs."""
+Taken = tuple[JobReading, Choice]
+"""A job, and what happens to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +106,15 @@ def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions, co
     """Evaluate the O rules for a set of decisions, legal or not; `counted` is their tally, if it is known."""
     counted = tally(reading, decisions) if counted is None else counted
     below = _below(reading, counted.held)
-    order, work, change = _by_jobs(reading, decisions, budgeted=True)
-    use, brought, cost = _by_jobs(reading, decisions, budgeted=False)
+    taken = tuple(decisions.taken(reading))
+    order, work, change = _by_jobs(reading, taken, budgeted=True)
+    use, brought, cost = _by_jobs(reading, taken, budgeted=False)
     values = (
         _guarantees(reading, dues, below),
         _inner_levels(reading, dues, below),
         _leaves(reading, dues, target, counted, decisions),
         envy_excess(reading, target, counted),
-        order + _handover(reading, decisions),
+        order + _handover(reading, taken),
         work,
         change,
         use + brought - cost,
@@ -174,10 +177,10 @@ def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
     return float(np.maximum(excess.max(axis=0), 0.0).sum())
 
 
-def _by_jobs(reading: Reading, decisions: Decisions, *, budgeted: bool) -> tuple[float, float, float]:
+def _by_jobs(reading: Reading, taken: Iterable[Taken], *, budgeted: bool) -> tuple[float, float, float]:
     """O4 (without handover), O5 and O6, summed over the live jobs of one kind."""
     order, work, change = [], [], []
-    for job, choice in decisions.taken(reading):
+    for job, choice in taken:
         if not job.live or job.budgeted is not budgeted:
             continue
         order.append(_order(job, choice))
@@ -227,11 +230,11 @@ def _change(job: JobReading, choice: Choice) -> float:
     return 0.0
 
 
-def _handover(reading: Reading, decisions: Decisions) -> float:
+def _handover(reading: Reading, taken: Iterable[Taken]) -> float:
     """O4: at each cut between priorities of a leaf, GPUs that pass from below to above it."""
     started: dict[str, Counter[int]] = {}
     stopped: dict[str, Counter[int]] = {}
-    for job, choice in decisions.taken(reading):
+    for job, choice in taken:
         if not job.budgeted:
             continue
         if choice.action is Action.START or (job.hit and choice.action is Action.MIGRATE):
