@@ -1,7 +1,7 @@
 """`make bench`: how long a round takes and how good it is proven to be, by size and contention, beside its peers.
 
 A figure is JSON text in, an audited plan as JSON text out, in a process of its own. CPU seconds, because machines are shared;
-`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 100
+`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 1 to 300
 (docs/model.md, O).
 """
 
