@@ -244,5 +244,4 @@ def between_plans(program: Program, arrays: Arrays, mix: Mixture) -> Restricted:
     low[ways] = np.minimum(np.maximum(low[ways], mix.lower[ways]), high[ways])
     away = np.concatenate([moves.column[np.isin(moves.kind, [CODE[move] for move in ARRIVALS])], reserved])
     low[away] = np.where(mix.lower[away] < mix.upper[away], 0, low[away])
-    bounded = replace(arrays, lower=low, upper=high)
-    return restricted(bounded, low, low < high)
+    return restricted(arrays, low, low < high, (low, high))
