@@ -1,7 +1,7 @@
 """`make bench`: how long a round takes and how good it is proven to be, by size and contention, beside its peers.
 
 A figure is JSON text in, an audited plan as JSON text out, in a process of its own. CPU seconds, because machines are shared;
-`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 100
+`gap` is the proven one, as a share of the fair target's throughput, in which a GPU that a leaf is short of counts 1 to 300
 (docs/model.md, O).
 """
 
@@ -19,6 +19,7 @@ from time import process_time
 from typing import Any
 
 from churn import next_round
+from expectations import EXPECTED, expected_of, worse
 from gavel import beside_gavel
 from generate import LOOSE, SIZES, TIGHT, document
 from page import draw, page
@@ -135,6 +136,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write all figures there")
     parser.add_argument("--doc", type=Path, help="write the page there, its picture to img/ beside it")
     parser.add_argument("--again", type=Path, help="take the figures of an earlier run (--json) instead of measuring")
+    parser.add_argument("--expect", action="store_true", help="keep what was measured as expectations")
+    parser.add_argument("--check", action="store_true", help="fail where something is clearly worse than expected")
     parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
@@ -148,11 +151,15 @@ def main() -> None:
             Console().print(f"{row['size']} {row['corner']} {row['seed']}: {row['error']}")
     if asked.json:
         asked.json.write_text(json.dumps(rows, indent=1) + "\n")
+    if asked.expect:
+        EXPECTED.write_text(json.dumps(expected_of(rows), indent=1) + "\n")
     if asked.doc:
         sizes = {name: (size.nodes, size.jobs) for name, size in SIZES.items()}
         (asked.doc.parent / "img").mkdir(exist_ok=True)
         draw(rows, sizes, asked.doc.parent / "img" / "performance.svg")
         asked.doc.write_text(page(rows, sizes, "img/performance.svg"))
+    if asked.check and (complaints := worse(rows, json.loads(EXPECTED.read_text()))):
+        sys.exit("\n".join(complaints))
 
 
 def measured(asked: argparse.Namespace) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from evenhand.outcome import ARRIVALS
 from evenhand.program.blocks import Blocks
 from evenhand.program.master import Master, Shared
 from evenhand.program.prices import SCALE
-from evenhand.program.pricing import BlockPlan, best_plans
+from evenhand.program.pricing import BlockPlan, best_plans, good_plans
 from evenhand.program.regret import Regrets
 from evenhand.program.variables import CODE, Program
 from evenhand.shapes import IntArray
@@ -28,8 +28,10 @@ FloatArray = npt.NDArray[np.float64]
 SMOOTHING = 0.5
 """How far duals are drawn towards the best ones."""
 MOST_PASSES = 24
-CLOSE = 1e-4
+CLOSE = 3e-4
 """Bound and master this near each other, as a share of target throughput: mixing more plans brings nothing."""
+LEAP = 0.005
+"""A rise of the mix from pass to pass, as a share of target throughput."""
 IN_USE = 1e-6
 NEAR = 2.0
 """Plans that lose at most this much (throughput units) to the mix are good."""
@@ -62,13 +64,17 @@ class Generation:
     ----------
     blocks : of the program whose arrays these are; at least one.
     point : a feasible point, int [c]: the first plan of every block, and the one that others are held against.
-    dual : where pricing begins, float [r].
+    dual : where pricing begins, float [r]: prices that are likely, or zeros where nothing is known.
+    scale : target throughput, or about that.
     """
 
-    def __init__(self, blocks: Blocks, arrays: Arrays, point: IntArray, dual: FloatArray) -> None:
+    def __init__(self, blocks: Blocks, arrays: Arrays, point: IntArray, dual: FloatArray, scale: float) -> None:
         self._shared = Shared(blocks, arrays, point)
         self._master = Master(self._shared)
         self._center = self._shared.cleaned(dual)
+        self._scale = scale
+        self._lost = not self._center.any()
+        """Whether prices are not known even about."""
         self._best: list[BlockPlan] = []
         """The best plans at the duals of the best bound."""
         self._bound = np.inf
@@ -76,7 +82,6 @@ class Generation:
         self.pricings = 0
         """How often all blocks have been priced."""
         self._master.add(_plans_of(blocks, point))
-        self._price(self._center)
 
     @property
     def shared(self) -> Shared:
@@ -107,13 +112,36 @@ class Generation:
         self._master = Master(self._shared)
         self._master.add(plans)
         self._center = np.concatenate([self._center, np.zeros(more_rows)])
-        self._answer = None
+        self._answer, self._lost = None, bool(more_rows)
 
     def run(self, close: float, may_go_on: Callable[[], bool]) -> None:
-        """Price and mix until bound and mix are `close`, passes run out, or `may_go_on` says no."""
+        """Price and mix until bound and mix are `close` (as a share of the scale), passes run out, or `may_go_on` says no."""
+        if self._lost:
+            self._approach(may_go_on)
+            self._lost = False
+        if not self._best:
+            self._price(self._center)
         for _ in range(MOST_PASSES):
-            if not may_go_on() or not self._step(close):
+            if not may_go_on() or not self._step(close * self._scale):
                 break
+
+    def _approach(self, may_go_on: Callable[[], bool]) -> None:
+        """From no prices to likely ones: plans that are only good do while the mix changes by leaps."""
+        value = np.inf
+        self._best = []
+        for _ in range(MOST_PASSES):
+            if not may_go_on():
+                break
+            self.pricings += 1
+            blocks, reduced = self._shared.blocks, self._shared.reduced(self._center)
+            self._master.add(good_plans(blocks, reduced[blocks.column], blocks.short_cost / SCALE))
+            solved = self._master.solve()
+            if solved is None:
+                break
+            self._center, self._answer = self._shared.cleaned(solved[0]), solved[1]
+            if abs(self._answer.objective - value) < LEAP * self._scale:
+                break
+            value = self._answer.objective
 
     def _priced(self, dual: FloatArray) -> tuple[FloatArray, list[BlockPlan]]:
         """Reduced costs of all columns, float [c], and the best plans under them."""
@@ -216,5 +244,4 @@ def between_plans(program: Program, arrays: Arrays, mix: Mixture) -> Restricted:
     low[ways] = np.minimum(np.maximum(low[ways], mix.lower[ways]), high[ways])
     away = np.concatenate([moves.column[np.isin(moves.kind, [CODE[move] for move in ARRIVALS])], reserved])
     low[away] = np.where(mix.lower[away] < mix.upper[away], 0, low[away])
-    bounded = replace(arrays, lower=low, upper=high)
-    return restricted(bounded, low, low < high)
+    return restricted(arrays, low, low < high, (low, high))

@@ -36,6 +36,8 @@ class Shared:
 
     def __init__(self, blocks: Blocks, arrays: Arrays, base: IntArray) -> None:
         self.blocks, self.arrays = blocks, arrays
+        self._priced: tuple[FloatArray, FloatArray] | None = None
+        """The duals last asked for, unless they were changed since, and reduced costs under them."""
         self.base = base
         """A point; plans count by what they change of it, so that rows see only blocks that may differ."""
         self.rows = np.flatnonzero(blocks.shared_row)
@@ -76,8 +78,10 @@ class Shared:
 
     def reduced(self, dual: FloatArray) -> FloatArray:
         """Cost less what shared rows charge, unscaled, float [c]; dual: float [r]."""
-        charged = np.bincount(self._column, weights=self._value * dual[self._row], minlength=self.arrays.shape[1])
-        return np.asarray(self.arrays.cost / SCALE - charged)
+        if self._priced is None or self._priced[0] is not dual:
+            charged = np.bincount(self._column, weights=self._value * dual[self._row], minlength=self.arrays.shape[1])
+            self._priced = (dual, np.asarray(self.arrays.cost / SCALE - charged))
+        return self._priced[1]
 
     def columns_of(self, plans: Sequence[BlockPlan]) -> list[PlanColumn]:
         """Plans as columns."""
@@ -92,17 +96,16 @@ class Shared:
         ways = np.concatenate([ways, *before])
         counts = np.concatenate([counts, *(-self.base[w] for w in before)])
         at = np.concatenate([at, np.repeat(np.arange(len(plans)), [len(w) for w in before])])
+        width = self.arrays.shape[1]  # most of a plan is as in its base plan: only what differs is looked up
+        key, counts = _summed(at * width + ways, counts)
+        at, ways = np.divmod(key, width)
         spans = self._csc_start[ways + 1] - self._csc_start[ways]
         first = np.repeat(self._csc_start[ways] - np.concatenate(([0], np.cumsum(spans)[:-1])), spans)
         entry = first + np.arange(int(spans.sum()))
         height = self.arrays.shape[0]
         key = np.repeat(at, spans) * height + self._csc_row[entry]
-        order = np.argsort(key, kind="stable")
-        key, value = key[order], (self._csc_value[entry] * np.repeat(counts, spans))[order]
-        fresh = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1]))) if len(key) else key
-        sums = np.add.reduceat(value, fresh) if len(key) else value
-        fresh, sums = fresh[sums != 0], sums[sums != 0]
-        owner, row = np.divmod(key[fresh], height)
+        key, sums = _summed(key, self._csc_value[entry] * np.repeat(counts, spans))
+        owner, row = np.divmod(key, height)
         bounds = np.searchsorted(owner, np.arange(len(plans) + 1))
         short = np.array([p.short for p in plans], dtype=np.int64)
         cost -= short * self.blocks.short_cost[[p.block for p in plans]]
@@ -122,6 +125,7 @@ class Shared:
             cost = a.cost[c] / SCALE
             rows = self._csc_row[self._csc_start[c] : self._csc_start[c + 1]]
             y[rows] *= min(1.0, cost / (cost - float(reduced[c])) * (1 - 1e-12)) if cost < 0 else 0.0
+            self._priced = None
         return y
 
     def bound(self, dual: FloatArray, reduced: FloatArray, plans: Sequence[BlockPlan]) -> float:
@@ -132,6 +136,17 @@ class Shared:
         best = np.maximum(cost * a.lower[self.columns], cost * a.upper[self.columns])
         value = float(y @ limits) + float(best.sum()) + sum(p.value for p in plans) + a.offset / SCALE
         return value + 1e-7 * (1.0 + abs(value))
+
+
+def _summed(key: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
+    """Keys ascending, each once, with the sum of its values; those that sum to nothing are left out."""
+    if not len(key):
+        return key, value
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    fresh = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    sums = np.add.reduceat(value[order], fresh)
+    return key[fresh[sums != 0]], sums[sums != 0]
 
 
 class Master:
@@ -170,8 +185,10 @@ class Master:
         if columns:
             place, base = self._shared.row_place, len(self._shared.rows)
             sizes = np.array([len(c.rows) + 1 for c in columns])
-            indices = np.concatenate([np.append(place[c.rows], base + c.plan.block) for c in columns])
-            values = np.concatenate([np.append(c.values, 1) for c in columns]).astype(np.float64)
+            ends = np.cumsum(sizes - 1)
+            blocks = base + np.array([c.plan.block for c in columns])
+            indices = np.insert(place[np.concatenate([c.rows for c in columns])], ends, blocks)
+            values = np.insert(np.concatenate([c.values for c in columns]), ends, 1).astype(np.float64)
             cost = np.array([c.cost for c in columns]) / SCALE
             self._program.add_columns(
                 cost, np.zeros(len(columns)), np.full(len(columns), np.inf),

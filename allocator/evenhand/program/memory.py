@@ -6,9 +6,12 @@ wrong memory costs time, never truth: any prices give a bound, and plans are gen
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.shapes import BoolArray, IntArray
 from evenhand.solvers.linear_model import LinearModel
 
 FloatArray = npt.NDArray[np.float64]
@@ -24,17 +27,33 @@ class Memory:
 
     def __init__(self) -> None:
         self.envied: frozenset[tuple[str, str]] = frozenset()
-        self._prices: dict[str, float] = {}
+        self._prices: dict[tuple[str, int], float] = {}
 
     @property
     def knows(self) -> bool:
         """Whether there was a round before."""
         return bool(self._prices)
 
-    def recall(self, model: LinearModel) -> FloatArray:
-        """Prices of a model's rows as far as they are known, else 0, float [r]."""
-        return np.array([self._prices.get(model.row_name(row), 0.0) for row in range(model.row_count)])
+    def recall(self, model: LinearModel, shared: BoolArray) -> FloatArray:
+        """Prices of a model's shared rows as far as they are known, else 0, float [r]."""
+        prices = np.zeros(len(shared))
+        rows, names = _named(model, shared)
+        prices[rows] = [self._prices.get(name, 0.0) for name in names]
+        return prices
 
-    def keep(self, model: LinearModel, prices: FloatArray) -> None:
-        """Remember the prices of a model's rows."""
-        self._prices = {model.row_name(row): float(prices[row]) for row in np.flatnonzero(prices).tolist()}
+    def keep(self, model: LinearModel, shared: BoolArray, prices: FloatArray) -> None:
+        """Remember the prices of a model's shared rows."""
+        rows, names = _named(model, shared)
+        self._prices = dict(zip(names, prices[rows].tolist(), strict=True))
+
+
+def _named(model: LinearModel, shared: BoolArray) -> tuple[IntArray, list[tuple[str, int]]]:
+    """Some rows, and their names, told apart by how many like them came before."""
+    rows = np.flatnonzero(shared)
+    seen: Counter[str] = Counter()
+    names = []
+    for row in rows.tolist():
+        word = model.row_name(row)
+        names.append((word, seen[word]))
+        seen[word] += 1
+    return rows, names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -145,7 +145,7 @@ class Points:
         idle = 0
         while idle < PATIENCE and self.worth(x) < bound - CLOSE and self._budget.has_more_than(leave):
             freed = near.draw(x)
-            part = restricted(replace(self._arrays, lower=freed.lower, upper=freed.upper), x, freed.free)
+            part = restricted(self._arrays, x, freed.free, (freed.lower, freed.upper))
             effort = self._budget.at_most(NEIGHBOURHOOD_S + NEIGHBOURHOOD_COLUMN_S * part.arrays.shape[1])
             y, decided = self._decide(part, effort, dict(enumerate(x[part.free].tolist())))
             better = y is not None and self._arrays.objective(y) > self._arrays.objective(x)

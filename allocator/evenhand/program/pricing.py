@@ -37,6 +37,32 @@ def best_plans(blocks: Blocks, price: FloatArray, short_price: FloatArray) -> li
     ----------
     price : worth of one job going each way, float [W]; short_price : cost of a grain short, float [B].
     """
+    base, own, steps, value = _steps_up(blocks, price, short_price)
+    ups, worth = climb(steps)
+    return _assembled(blocks, base, own, ups, value + worth)
+
+
+def good_plans(blocks: Blocks, price: FloatArray, short_price: FloatArray) -> list[BlockPlan]:
+    """A good plan of each block in a fraction of the time: of each unit the step that pays best for its grains, best ones first.
+
+    Parameters as in `best_plans`; other plans of a block may be worth more.
+    """
+    base, own, steps, value = _steps_up(blocks, price, short_price)
+    ups, worth = _filled(steps)
+    return _assembled(blocks, base, own, ups, value + worth)
+
+
+def _steps_up(
+    blocks: Blocks, price: FloatArray, short_price: FloatArray
+) -> tuple[IntArray, IntArray, Steps, FloatArray]:
+    """What units do at least and steps up from there.
+
+    Returns
+    -------
+    tuple
+        The way that the jobs of each unit go at least, int [U], -1: none; the ways that are steps up, int [S]; the steps;
+        what the least is worth, float [B].
+    """
     gain, most = blocks.gain, blocks.most
     table = _Table(blocks, price)
     weight = short_price[blocks.unit_block]
@@ -68,8 +94,31 @@ def best_plans(blocks: Blocks, price: FloatArray, short_price: FloatArray) -> li
         need=need,
         weight=short_price,
     )
-    ups, worth = climb(steps)
-    return _assembled(blocks, base, own, ups, value + worth)
+    return base, own, steps, value
+
+
+def _filled(steps: Steps) -> tuple[IntArray, FloatArray]:
+    """How often each step is taken when those that pay best for a grain come first, int [S]; what that is worth by block."""
+    ups, units = np.zeros(len(steps.gain), dtype=np.int64), len(steps.copies)
+    worth = -steps.weight * steps.need
+    if not units:
+        return ups, worth
+    pays = steps.price / steps.gain
+    unit = np.repeat(np.arange(units), np.diff(steps.first))
+    best = np.flatnonzero(pays == np.maximum.reduceat(pays, steps.first[:-1])[unit])
+    step = best[np.append(True, unit[best][1:] != unit[best][:-1])]
+    block = np.repeat(np.arange(len(steps.need)), np.diff(steps.begin))
+    order = np.lexsort((step, -pays[step], block))
+    step, block = step[order], block[order]
+    gain, copies, price = steps.gain[step], steps.copies[order], steps.price[step]
+    full = np.cumsum(gain * copies) - gain * copies
+    left = np.maximum(steps.need[block] - (full - full[steps.begin[:-1].clip(max=units - 1)][block]), 0)
+    whole = np.minimum(left // gain, copies)
+    rest = left - whole * gain
+    last = (rest > 0) & (whole < copies) & (price + steps.weight[block] * rest > _DUST)
+    ups[step] = whole + last
+    filled = np.bincount(block, np.minimum(ups[step] * gain, left), len(steps.need))
+    return ups, worth + steps.weight * filled + np.bincount(block, ups[step] * price, len(steps.need))
 
 
 class _Table:

@@ -36,6 +36,7 @@ class Regrets:
         self._limit = np.where(dual > 0, a.row_upper, np.where(dual < 0, a.row_lower, 0)).astype(np.float64)
         own = blocks.shared_column[a.columns] & blocks.shared_row[self._entry_row]
         self._own_row, self._own_column = self._entry_row[own], a.columns[own]
+        self._own_part = 1.0 / np.bincount(self._own_column, minlength=a.shape[1])[self._own_column]
         block = np.full(a.shape[1], -1, dtype=np.int64)
         block[blocks.column] = blocks.way_block
         ways = ~blocks.shared_column[a.columns] & blocks.shared_row[self._entry_row]
@@ -43,7 +44,7 @@ class Regrets:
         self.pair_row, self.pair_block = np.divmod(pair[pair >= 0], blocks.count)
 
     def of(self, x: IntArray) -> tuple[FloatArray, FloatArray]:
-        """By block, float [B], and by shared row, float [r]; what a shared column loses counts in the rows it stands in."""
+        """By block, float [B], and by shared row, float [r]; what a shared column loses is divided among its rows."""
         a, blocks, dual = self._shared.arrays, self._shared.blocks, self._dual
         taken = x[blocks.column]
         worth = np.bincount(blocks.way_block, self._reduced[blocks.column] * taken, blocks.count)
@@ -52,5 +53,5 @@ class Regrets:
         row = np.where(dual != 0, dual * (self._limit - a.activity(x)), 0.0)
         reduced = np.where(self._shared.blocks.shared_column, self._reduced, 0.0)
         column = np.where(reduced > 0, reduced * (a.upper - x), reduced * (a.lower - x))
-        row += np.bincount(self._own_row, column[self._own_column], a.shape[0])
+        row += np.bincount(self._own_row, column[self._own_column] * self._own_part, a.shape[0])
         return np.maximum(self._best - (worth - short), 0.0), np.maximum(row, 0.0)

@@ -11,7 +11,7 @@ from evenhand.errors import SolverError
 from evenhand.goals import FloatArray, excess, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
-from evenhand.program.blocks import blocks_of
+from evenhand.program.blocks import Blocks, blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
 from evenhand.program.decompose import CLOSE, Generation
@@ -46,7 +46,7 @@ PROOF_TOLERANCE = 1e-5
 BOUND_TOLERANCE = 1e-6
 """By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
 ENVY_TOLERANCE = 1e-6
-ENVIERS = 4
+ENVIERS = 2
 """Of each envied leaf so many get rows at a time: only the one that envies most counts."""
 MUCH_ENVY = 1e-3
 """Envy that no row counts, as a share of target throughput, that is worth more rows."""
@@ -99,6 +99,7 @@ class _Search:
         self._program, self._counted, self._deadline = program, counted, deadline
         self._budget = Budget(program, deadline, reserve_s)
         self._memory, self._pivots, self._pricings = memory, 0, 0
+        self._scale = 1.0 + program.target.throughput
         self._hint = hint
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
@@ -138,7 +139,9 @@ class _Search:
             return
         with self._deadline.stage("decompose"):
             nobody = np.zeros(self._arrays.shape[1], dtype=np.int64)
-            self._lower_bound(Generation(blocks, self._arrays, nobody, self._prices()).bound)
+            generation = Generation(blocks, self._arrays, nobody, self._prices(blocks), self._scale)
+            generation.run(0.0, lambda: False)
+            self._lower_bound(generation.bound)
 
     def round_trip(self) -> bool:
         """Find good points, prove; True if rows are missing and there is time for more."""
@@ -176,7 +179,7 @@ class _Search:
         got = standing(self._program.snapshot, self._best)
         if not self._budget.exhausted and self._meets_envy(got.allocated, got.counted_throughput):
             self.add_envy_rows()
-            self._x = self._generate(ROUGHLY)
+            self._x = self._generate(CLOSE)
             self._around(1.0 - FIRST_SHARE)
         if self._hopeful() and self._prove(GLANCE_SHARE):
             return True
@@ -235,7 +238,7 @@ class _Search:
                 return None
             if self._generation is None:
                 blocks = blocks_of(self._program, self._arrays)
-                self._generation = Generation(blocks, self._arrays, x, self._prices())
+                self._generation = Generation(blocks, self._arrays, x, self._prices(blocks), self._scale)
             else:
                 self._generation.widen(self._arrays)
         self._go_on(close)
@@ -247,17 +250,18 @@ class _Search:
             return
         with self._deadline.stage("decompose"):
             least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
-            self._generation.run(close * (1.0 + self._program.target.throughput), lambda: self._budget.leaves(least_s))
+            self._generation.run(close, lambda: self._budget.leaves(least_s))
         self._near = None
         self._pricings = self._generation.pricings
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
-            self._memory.keep(self._program.model, self._generation.center)
+            shared = self._generation.shared.blocks.shared_row
+            self._memory.keep(self._program.model, shared, self._generation.center)
 
-    def _prices(self) -> FloatArray:
+    def _prices(self, blocks: Blocks) -> FloatArray:
         """Prices of rows to begin with, float [r]: those of the round before, else none."""
         if self._memory is not None and self._memory.knows:
-            return self._memory.recall(self._program.model)
+            return self._memory.recall(self._program.model, blocks.shared_row)
         return np.zeros(self._program.model.row_count)
 
     def _around(self, leave: float) -> None:
@@ -276,7 +280,7 @@ class _Search:
         moves = len(self._program.columns.moves)
         if moves <= SURE_MOVES or self._bound is None:
             return moves <= WHOLE_MOVES
-        near = HOPEFUL * (1.0 + self._program.target.throughput)
+        near = HOPEFUL * self._scale
         return moves <= WHOLE_MOVES and self._bound - self._value <= near
 
     def _remembered(self) -> set[tuple[int, int]]:
@@ -299,7 +303,7 @@ class _Search:
             seen[i, k] = found[i, k]
         uncounted = float((found.max(axis=0, initial=0.0) - seen.max(axis=0, initial=0.0)).sum())
         self._fresh = _most_envious(found) - self._pairs
-        return bool(self._fresh) and WEIGHT_ENVY * uncounted > MUCH_ENVY * (1.0 + p.target.throughput)
+        return bool(self._fresh) and WEIGHT_ENVY * uncounted > MUCH_ENVY * self._scale
 
     def _prove(self, share: float) -> bool:
         """The whole program with the best point as hint; True if envy rows or stays are missing and time is left."""

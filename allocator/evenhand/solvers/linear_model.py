@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,11 @@ class Arrays:
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         return len(self.row_lower), len(self.lower)
+
+    @cached_property
+    def entry_row(self) -> IntArray:
+        """Row of each entry, int [entries]."""
+        return np.repeat(np.arange(len(self.row_lower)), np.diff(self.starts))
 
     def activity(self, x: npt.NDArray[np.int64]) -> IntArray:
         """A x, int [rows]."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -30,57 +30,56 @@ class Restricted:
         return full
 
 
-def restricted(arrays: Arrays, x: IntArray, free: BoolArray) -> Restricted:
+def restricted(
+    arrays: Arrays, x: IntArray, free: BoolArray, bounds: tuple[IntArray, IntArray] | None = None
+) -> Restricted:
     """Hold all columns but the free ones at x; free ones whose best value is then plain are held at that, too.
 
     Parameters
     ----------
-    x : a point, int [columns]; free : bool [columns].
+    x : a point, int [columns]; free : bool [columns]; bounds : of all columns in place of the model's own, int [columns] each.
     """
     x, free = x.copy(), free.copy()
-    part = _held(arrays, x, free)
+    lower, upper = (arrays.lower, arrays.upper) if bounds is None else bounds
+    lower, upper = lower.copy(), upper.copy()
+    part = _held(arrays, x, free, lower, upper)
     for _ in range(MOST_PASSES):
         low, high, plain, value = _settled(part.arrays)
-        lower, upper = arrays.lower.copy(), arrays.upper.copy()
         lower[part.free], upper[part.free] = low, high
-        arrays = replace(arrays, lower=lower, upper=upper)
         x[part.free[plain]] = value[plain]
         free[part.free[plain]] = False
-        part = _held(arrays, x, free)
+        part = _held(arrays, x, free, lower, upper)
         if not plain.any():
             break
     return part
 
 
-def _held(arrays: Arrays, x: IntArray, free: BoolArray) -> Restricted:
+def _held(arrays: Arrays, x: IntArray, free: BoolArray, lower: IntArray, upper: IntArray) -> Restricted:
     """The model without what is held, and without the rows that cannot bind any more."""
     columns = np.flatnonzero(free)
     place = np.full(len(free), -1, dtype=np.int64)
     place[columns] = np.arange(len(columns))
-    row = np.repeat(np.arange(arrays.shape[0]), np.diff(arrays.starts))
-    here = free[arrays.columns]
-    held = np.bincount(row[~here], weights=arrays.values[~here] * x[arrays.columns[~here]], minlength=arrays.shape[0])
-    held = np.rint(held).astype(np.int64)
-    entry_row, entry_column, value = row[here], place[arrays.columns[here]], arrays.values[here]
-    low, high = arrays.lower[columns], arrays.upper[columns]
-    least = np.bincount(entry_row, weights=np.where(value > 0, value * low[entry_column], value * high[entry_column]),
-                        minlength=arrays.shape[0])  # fmt: skip
-    most = np.bincount(entry_row, weights=np.where(value > 0, value * high[entry_column], value * low[entry_column]),
-                       minlength=arrays.shape[0])  # fmt: skip
+    row, rows = arrays.entry_row, arrays.shape[0]
+    entry = np.flatnonzero(free[arrays.columns])
+    entry_row, entry_column, value = row[entry], place[arrays.columns[entry]], arrays.values[entry]
+    here = np.where(free, 0, x)
+    held = np.rint(np.bincount(row, arrays.values * here[arrays.columns], rows)).astype(np.int64)
+    low, high = lower[columns], upper[columns]
+    up = value > 0
+    least = np.bincount(entry_row, np.where(up, value * low[entry_column], value * high[entry_column]), rows)
+    most = np.bincount(entry_row, np.where(up, value * high[entry_column], value * low[entry_column]), rows)
     row_low = np.where(arrays.row_lower <= -FREE, -FREE, arrays.row_lower - held)
     row_high = np.where(arrays.row_upper >= FREE, FREE, arrays.row_upper - held)
     binds = (least < row_low) | (most > row_high)
     keep = np.flatnonzero(binds)
-    new_row = np.full(arrays.shape[0], -1, dtype=np.int64)
+    new_row = np.full(rows, -1, dtype=np.int64)
     new_row[keep] = np.arange(len(keep))
     stays = binds[entry_row]
-    rows = new_row[entry_row[stays]]
-    cost = arrays.cost.copy()
-    cost[columns] = 0
+    of_row = new_row[entry_row[stays]]
     return Restricted(
         Arrays(
-            low, high, arrays.cost[columns], arrays.offset + int((cost * x).sum()),
-            np.searchsorted(rows, np.arange(len(keep) + 1)), entry_column[stays], value[stays], row_low[keep], row_high[keep],
+            low, high, arrays.cost[columns], arrays.offset + int((arrays.cost * here).sum()),
+            np.searchsorted(of_row, np.arange(len(keep) + 1)), entry_column[stays], value[stays], row_low[keep], row_high[keep],
         ),
         columns,
         x.copy(),

@@ -70,15 +70,19 @@ def holders(program: Program) -> Holders:
 def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int, int]) -> None:
     """Add rows for pairs (envious, envied) of leaf positions; `columns` remembers each envied leaf's excess."""
     s, model, target = program.snapshot, program.model, program.target
-    biggest, most, all_ = largest_gangs(s), _most(program), holders(program)
+    ids, leaves = s.tree.ids, target.leaves.tolist()
+    fresh = sorted({other for _, other in pairs} - columns.keys())
+    if fresh:
+        first = model.columns(
+            len(fresh), 0, _most(program)[fresh].astype(np.int64), -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
+            lambda k: f"excess[{ids[leaves[fresh[k]]]}]",
+        )  # fmt: skip
+        columns.update({other: first + k for k, other in enumerate(fresh)})
+    biggest, all_ = largest_gangs(s), holders(program)
     unit = 1000 * FINE
+    found, values, lengths, lower = [], [], [], []
     for i, other in pairs:
-        gi, gl = int(target.leaves[i]), int(target.leaves[other])
-        if other not in columns:
-            columns[other] = model.column(
-                0, int(most[other]), -round(WEIGHT_ENVY * SCALE / (1000 * FINE)),
-                lambda g=gl: f"excess[{s.tree.ids[g]}]",  # type: ignore[misc]
-            )  # fmt: skip
+        gi, gl = leaves[i], leaves[other]
         ratio = float(target.entitled[other] / target.entitled[i])
         slope, own, theirs = target.values.lever[i], all_.of(gi), all_.of(gl)
         wanted = np.where(all_.bundle[theirs], slope[all_.kind[theirs]] * all_.gpus[theirs], 0.0) * unit
@@ -87,11 +91,14 @@ def add_pairs(program: Program, pairs: list[tuple[int, int]], columns: dict[int,
         right = (float(target.values.base[i]) - float(biggest[gi])) * ratio * unit
         right += float(wanted[~their_way].sum()) - float(reached[~own_way].sum())
         some = their_way & all_.bundle[theirs]
-        found = [columns[other], *all_.column[theirs][some].tolist(), *all_.column[own][own_way].tolist()]
-        values = np.rint(np.concatenate([-wanted[some], reached[own_way]])).astype(np.int64)
-        model.row(
-            found, [1, *values.tolist()], round(right), FREE,
-            lambda a=gi, b=gl: f"E1[{s.tree.ids[a]} envies {s.tree.ids[b]}]",  # type: ignore[misc]
+        found += [np.array([columns[other]]), all_.column[theirs][some], all_.column[own][own_way]]
+        values += [np.ones(1), -wanted[some], reached[own_way]]
+        lengths.append(1 + int(some.sum()) + int(own_way.sum()))
+        lower.append(round(right))
+    if pairs:
+        model.rows(
+            np.array(lengths), np.concatenate(found), np.rint(np.concatenate(values)).astype(np.int64), np.array(lower), FREE,
+            lambda k: f"E1[{ids[leaves[pairs[k][0]]]} envies {ids[leaves[pairs[k][1]]]}]",
         )  # fmt: skip
 
 

@@ -1,0 +1,148 @@
+"""What the search over groups stands on: bounds that bound, regrets that add up, points that keep every row."""
+
+from __future__ import annotations
+
+from functools import cache
+from random import Random
+
+import numpy as np
+import pytest
+from instances import instance
+from strategies.blocks import random_blocks, worth
+from strategies.sweeps import case
+
+from evenhand import ClusterState, Policy
+from evenhand.deadline import Deadline
+from evenhand.entitlement import entitle
+from evenhand.fairness.target import fair_target
+from evenhand.greedy import greedy
+from evenhand.outcome import ARRIVALS, MOVES
+from evenhand.owed_gangs import owed_gangs
+from evenhand.program.blocks import blocks_of
+from evenhand.program.budget import Budget
+from evenhand.program.decompose import Generation
+from evenhand.program.formulate import formulate
+from evenhand.program.index import build_index
+from evenhand.program.neighbourhoods import Neighbourhoods
+from evenhand.program.points import Points
+from evenhand.program.prices import SCALE
+from evenhand.program.pricing import best_plans, good_plans
+from evenhand.program.rounding import fitted
+from evenhand.program.variables import Program
+from evenhand.snapshot import take_snapshot
+from evenhand.solvers import cp_sat
+from evenhand.solvers.linear_model import FREE, Arrays
+from evenhand.solvers.restricted import restricted
+
+
+@cache
+def decomposed(name: str | int) -> tuple[Program, Arrays, Generation, np.ndarray]:
+    """A round's program, its plans generated until bound and mix are close, and the greedy plan as a point."""
+    state, policy = (instance(name), Policy()) if isinstance(name, str) else case(name, "small")
+    return generated(state, policy)
+
+
+def generated(state: ClusterState, policy: Policy) -> tuple[Program, Arrays, Generation, np.ndarray]:
+    s = take_snapshot(state, policy)
+    entitled = entitle(s)
+    owed = owed_gangs(s, entitled)
+    index = build_index(s, owed)
+    program, counted = formulate(s, entitled, fair_target(s, entitled), owed, index)
+    arrays = program.model.arrays()
+    points = Points(program, arrays, Budget(program, Deadline(3_600.0), 0.0))
+    x = points.completed(greedy(s, entitled, index), counted)
+    assert x is not None
+    blocks = blocks_of(program, arrays)
+    if not blocks.count:
+        pytest.fail("a state that decides nothing is no test of a search")
+    generation = Generation(blocks, arrays, x, np.zeros(len(arrays.row_lower)), 1.0 + program.target.throughput)
+    generation.run(3e-4, lambda: True)
+    return program, arrays, generation, x
+
+
+DECIDED = ("medium", 0, 2, 3)
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_what_a_point_loses_in_groups_and_rows_is_what_it_is_worth_less_than_the_bound(name: str | int) -> None:
+    _, arrays, generation, x = decomposed(name)
+    block, row = generation.regrets().of(x)
+    reduced = generation.shared.reduced(generation.center)
+    plans = best_plans(
+        generation.shared.blocks,
+        reduced[generation.shared.blocks.column],
+        generation.shared.blocks.short_cost / SCALE,
+    )
+    bound = generation.shared.bound(generation.center, reduced, plans)
+    lost = bound - arrays.objective(x) / SCALE
+    assert block.sum() + row.sum() == pytest.approx(lost, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_no_point_is_worth_more_than_the_bound_of_the_generated_plans(name: str | int) -> None:
+    _, arrays, generation, x = decomposed(name)
+    found = cp_sat.solve(arrays, cp_sat.Effort(1.0, 60.0), dict(enumerate(x.tolist())))
+    assert found.x is not None
+    assert arrays.objective(found.x) / SCALE <= generation.bound + 1e-6
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_mix_made_whole_keeps_every_row(name: str | int) -> None:
+    program, arrays, generation, _ = decomposed(name)
+    mix = generation.mixture()
+    assert mix is not None
+    moves = program.columns.moves
+    arrives = np.isin(moves.kind, [k for k, move in enumerate(MOVES) if move in ARRIVALS])
+    ways = np.concatenate([moves.column, np.array([c for _, _, c in program.columns.reserved], dtype=np.int64)])
+    y = fitted(arrays, mix, ways, moves.column[arrives], moves.gpus[arrives])
+    free = np.ones(len(y), dtype=bool)
+    free[ways] = False
+    part = restricted(arrays, y, free)
+    found = cp_sat.solve(part.arrays, cp_sat.Effort(1.0, 60.0), {}, may_fail=True)
+    if found.x is None:
+        pytest.fail("the main plans of a mix without arrivals that overfill a row are a point")
+    z, activity = part.whole(found.x), arrays.activity(part.whole(found.x))
+    assert (z[ways] == y[ways]).all()
+    assert (activity <= arrays.row_upper).all()
+    assert (activity >= arrays.row_lower).all()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_good_plans_are_plans_and_never_better_than_the_best(seed: int) -> None:
+    blocks, price, short = random_blocks(Random(seed))
+    best = best_plans(blocks, price, short)
+    for plan, least in zip(best, good_plans(blocks, price, short), strict=True):
+        counts = np.zeros(len(blocks.column), dtype=np.int64)
+        counts[least.columns] = least.counts
+        first, end = blocks.span(least.block)
+        goes = np.bincount(blocks.way_unit, counts, len(blocks.most))
+        own = blocks.unit_block == least.block
+        assert (goes[own] <= blocks.most[own]).all()
+        assert (goes[own] >= blocks.least[own]).all()
+        told = worth(blocks, least.block, counts[first:end], price, float(short[least.block]))
+        assert least.value == pytest.approx(told)
+        assert least.value <= plan.value + 1e-9
+
+
+def test_neighbourhoods_leave_the_point_inside_and_are_drawn_the_same_twice() -> None:
+    _, arrays, generation, x = decomposed("medium")
+    first, second = Neighbourhoods(generation, 7), Neighbourhoods(generation, 7)
+    for step in range(20):
+        one, two = first.draw(x), second.draw(x)
+        assert (one.free == two.free).all()
+        assert ((one.lower <= x) & (x <= one.upper)).all()
+        assert ((arrays.lower <= one.lower) & (one.upper <= arrays.upper)).all()
+        assert one.free.sum() > 0
+        for near in (first, second):
+            near.learn(decided=step % 3 == 0, better=step % 4 == 0)
+
+
+def test_rows_that_come_in_later_keep_bound_and_plans() -> None:
+    program, _, generation, x = generated(*case(2, "small"))
+    before = generation.bound
+    ways = program.columns.moves.column
+    program.model.row(ways.tolist(), [1] * len(ways), -FREE, int(x[ways].sum()), lambda: "no more than now")
+    generation.widen(program.model.arrays())
+    generation.run(3e-4, lambda: True)
+    assert generation.bound <= before
+    assert generation.bound >= program.model.arrays().objective(x) / SCALE - 1e-6
