@@ -8,19 +8,20 @@ import numpy as np
 
 from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
-from evenhand.goals import FloatArray, excess, objective, standing
+from evenhand.goals import FloatArray, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
 from evenhand.program.blocks import Blocks, blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
 from evenhand.program.decompose import CLOSE, Generation
+from evenhand.program.envied import EnvyRows
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
-from evenhand.program.prices import SCALE, WEIGHT_ENVY
+from evenhand.program.prices import SCALE
 from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -43,13 +44,9 @@ SURE_MOVES = 1_000
 HOPEFUL = 0.01
 """Between the two, only where bound and best point are this near, as a share of target throughput."""
 PROOF_TOLERANCE = 1e-5
+VALUE_TOLERANCE = 1e-6
 BOUND_TOLERANCE = 1e-6
 """By how much (relative) a plan may seem to beat the bound, for rounding; more is a defect of a solver."""
-ENVY_TOLERANCE = 1e-6
-ENVIERS = 2
-"""Of each envied leaf so many get rows at a time: only the one that envies most counts."""
-MUCH_ENVY = 1e-3
-"""Envy that no row counts, as a share of target throughput, that is worth more rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +77,7 @@ def solve(
     search = _Search(program, counted, hint, deadline, reserve_s, memory)
     search.at_once()
     while search.round_trip():
-        search.add_envy_rows()
+        search.envy_rows.add()
     return search.result()
 
 
@@ -105,9 +102,7 @@ class _Search:
         self._insisted = False
         self._bound: float | None = None
         self._optimal = self._decided = False
-        self._pairs: set[tuple[int, int]] = set()
-        self._fresh: set[tuple[int, int]] = set()
-        self._excess: dict[int, int] = {}
+        self.envy_rows = EnvyRows(program, memory)
         self._offered: IntArray | None = None
         self._arrays = program.model.arrays()
         self._generation: Generation | None = None
@@ -177,8 +172,8 @@ class _Search:
             return False
         self._around(1.0 - FIRST_SHARE)
         got = standing(self._program.snapshot, self._best)
-        if not self._budget.exhausted and self._meets_envy(got.allocated, got.counted_throughput):
-            self.add_envy_rows()
+        if not self._budget.exhausted and self.envy_rows.much_in(got.allocated, got.counted_throughput):
+            self.envy_rows.add()
             self._x = self._generate(CLOSE)
             self._around(1.0 - FIRST_SHARE)
         if self._hopeful() and self._prove(GLANCE_SHARE):
@@ -208,15 +203,14 @@ class _Search:
         """The best point between plans of groups, with envy rows for whom their mix leaves envied."""
         known = self._memory is not None and self._memory.knows
         if self._generation is None and known:
-            self._fresh = self._remembered()
-            self.add_envy_rows()
+            self.envy_rows.recall()
         x = self._generate(CLOSE if known or self._generation is not None else ROUGHLY)
         if x is None or self._generation is None:
             return
         mix = self._generation.mixture()
         taken = x.astype(np.float64) if mix is None else mix.x
-        if self._meets_envy(*envy.held(self._program, taken)) and self._budget.in_time():
-            self.add_envy_rows()
+        if self.envy_rows.much_in(*envy.held(self._program, taken)) and self._budget.in_time():
+            self.envy_rows.add()
             x = self._generate(CLOSE)
         elif not known:
             self._go_on(CLOSE)
@@ -283,34 +277,12 @@ class _Search:
         near = HOPEFUL * self._scale
         return moves <= WHOLE_MOVES and self._bound - self._value <= near
 
-    def _remembered(self) -> set[tuple[int, int]]:
-        """Pairs of leaves that had rows in the round before."""
-        if self._memory is None:
-            return set()
-        ids = self._program.snapshot.tree.ids
-        place = {ids[int(g)]: i for i, g in enumerate(self._program.target.leaves)}
-        return {(place[a], place[b]) for a, b in self._memory.envied if a in place and b in place}
-
-    def _meets_envy(self, allocated: IntArray | FloatArray, work: FloatArray) -> bool:
-        """Whether groups that hold this much (as in `excess`) are envied for much that no row counts."""
-        self._fresh = set()
-        if not envy.applies(self._program):
-            return False
-        p = self._program
-        found = excess(p.snapshot, p.target, allocated, work)
-        seen = np.zeros(found.shape)
-        for i, k in self._pairs:
-            seen[i, k] = found[i, k]
-        uncounted = float((found.max(axis=0, initial=0.0) - seen.max(axis=0, initial=0.0)).sum())
-        self._fresh = _most_envious(found) - self._pairs
-        return bool(self._fresh) and WEIGHT_ENVY * uncounted > MUCH_ENVY * self._scale
-
     def _prove(self, share: float) -> bool:
         """The whole program with the best point as hint; True if envy rows or stays are missing and time is left."""
         if self._budget.exhausted:
             return False
         guess = lower(self._program, self._counted, self._best)
-        if self._x is not None and self._points.worth(self._x) >= self._value - ENVY_TOLERANCE:
+        if self._x is not None and self._points.worth(self._x) >= self._value - VALUE_TOLERANCE:
             guess = dict(enumerate(self._x.tolist()))
         with self._deadline.stage("solve"):
             found = cp_sat.solve(self._arrays, self._budget.part(share), guess)
@@ -322,11 +294,11 @@ class _Search:
             self._x = found.x
         if outcome is None or not found.optimal:
             return False
-        self._fresh = _envious(self._program, outcome) - self._pairs if envy.applies(self._program) else set()
+        envies = self.envy_rows.found_in(outcome)
         stays = self._stay_instead(self._best)
-        self._optimal = not self._fresh and not stays and not self._insisted
-        self._decided = not self._fresh and not stays
-        return bool(self._fresh or stays) and not self._budget.exhausted
+        self._decided = not envies and not stays
+        self._optimal = self._decided and not self._insisted
+        return not self._decided and not self._budget.exhausted
 
     def _stay_instead(self, outcome: Outcome) -> bool:
         """R3: where moving is not allowed, who could restart elsewhere is kept; the bound of before still holds."""
@@ -350,35 +322,15 @@ class _Search:
             return
         self._bound = bound if self._bound is None else min(self._bound, bound)
 
-    def add_envy_rows(self) -> None:
-        """Add the rows of the pairs that the last answer has shown to envy."""
-        self._pairs |= self._fresh
-        envy.add_pairs(self._program, sorted(self._fresh), self._excess)
-        if self._memory is not None:
-            ids, leaves = self._program.snapshot.tree.ids, self._program.target.leaves
-            self._memory.envied = frozenset((ids[int(leaves[i])], ids[int(leaves[k])]) for i, k in self._pairs)
-
     def result(self) -> Solved:
         """What came of it."""
         s, program = self._program.snapshot, self._program
         rows, columns = program.model.row_count, program.model.column_count
         sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes),
                  "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
-                 "envy_rows": len(self._pairs), "lp_iterations": self._pivots, "pricings": self._pricings}  # fmt: skip
+                 "envy_rows": self.envy_rows.count, "lp_iterations": self._pivots, "pricings": self._pricings}  # fmt: skip
         if self._bound is not None and self._bound < self._value - BOUND_TOLERANCE * (1.0 + abs(self._value)):
             raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
         near = min(5e-4, PROOF_TOLERANCE + 2e-7 * abs(self._value))
         proven = self._bound is not None and self._bound <= self._value + near
         return Solved(self._best, self._bound, self._optimal or proven, self._budget.cut_by_wall, sizes)
-
-
-def _envious(program: Program, outcome: Outcome) -> set[tuple[int, int]]:
-    """Pairs of leaves (envious, envied) with envy beyond one gang under an outcome."""
-    got = standing(program.snapshot, outcome)
-    return _most_envious(excess(program.snapshot, program.target, got.allocated, got.counted_throughput))
-
-
-def _most_envious(found: FloatArray) -> set[tuple[int, int]]:
-    """Pairs (envious, envied) with an excess: of each envied leaf those that envy it most."""
-    worst = np.argsort(-found, axis=0, kind="stable")[:ENVIERS]
-    return {(int(i), int(k)) for row in worst for k, i in enumerate(row.tolist()) if found[i, k] > ENVY_TOLERANCE}
