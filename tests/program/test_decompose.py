@@ -37,6 +37,19 @@ def test_a_decomposed_round_agrees_with_the_whole_one(profile: str, seed: int, m
     agrees(*case(seed, profile), monkeypatch)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_where_neighbourhoods_stall_the_whole_program_is_tried(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However far bound and plan are apart, and however many moves there are up to the most."""
+    state, policy = case(seed, "small")
+    whole = allocate(state, policy).certificate
+    assert whole.status == "optimal"
+    for name, value in (("FEW_MOVES", 0), ("SURE_MOVES", 0), ("HOPEFUL", -1.0)):
+        monkeypatch.setattr(solve, name, value)
+    parts = allocate(state, policy).certificate
+    assert parts.status == "optimal"
+    assert parts.objective == pytest.approx(whole.objective, abs=NEAR)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize(("profile", "count"), [("tiny", 1_500), ("small", 500)])
 def test_decomposed_rounds_agree_with_whole_ones(profile: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,12 +50,13 @@ class Relaxed:
     iterations: int
 
 
-def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
+def relax(arrays: Arrays, limit_s: float, budget: Budget, least_s: float = 0.0) -> Relaxed | None:
     """Solve the LP relaxation; None if its limit came first.
 
     Parameters
     ----------
     limit_s : time limit of the whole round; the relaxation gets its share, counted in iterations.
+    least_s : seconds that it may take whatever the budget leaves.
     """
     rows = Rows(
         arrays.starts,
@@ -68,7 +69,7 @@ def relax(arrays: Arrays, limit_s: float, budget: Budget) -> Relaxed | None:
     program = LinearProgram(
         arrays.cost / SCALE, rows, arrays.lower.astype(np.float64), arrays.upper.astype(np.float64), maximize=True
     )
-    result = program.solve(allowed, time_limit_s=budget.wall_s)
+    result = program.solve(allowed, time_limit_s=max(least_s, budget.wall_s))
     if result.status is not LpStatus.OPTIMAL:
         budget.cut_by_wall = budget.cut_by_wall or result.iterations < allowed
         return None

@@ -34,6 +34,8 @@ SEARCH_SHARE = 0.65
 """Shares of the work that neighbourhoods may take before envy is looked at again, and before the whole program is tried."""
 FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
+SMALL_S = 0.01
+"""What the relaxation of a small program may take for a bound where no time is left."""
 ROUGHLY = 0.03
 """How near bound and mix are brought before envy rows come in, as a share of target throughput."""
 GENERATION_CLOCK = 0.6
@@ -42,7 +44,7 @@ WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
 SURE_MOVES = 1_000
 HOPEFUL = 0.01
-"""Between the two, only where bound and best point are this near, as a share of target throughput."""
+"""Between the two, only where bound and best point are this near, as a share of target throughput, or neighbourhoods stall."""
 PROOF_TOLERANCE = 1e-5
 VALUE_TOLERANCE = 1e-6
 BOUND_TOLERANCE = 1e-6
@@ -101,7 +103,7 @@ class _Search:
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
         self._bound: float | None = None
-        self._optimal = self._decided = False
+        self._optimal = self._decided = self._stalled = False
         self.envy_rows = EnvyRows(program, memory)
         self._offered: IntArray | None = None
         self._arrays = program.model.arrays()
@@ -130,7 +132,8 @@ class _Search:
         if self._budget.in_time():
             return
         blocks = blocks_of(self._program, self._arrays)
-        if not blocks.count:
+        if len(self._program.columns.moves) < FEW_MOVES or not blocks.count:
+            self._relaxed(SMALL_S)
             return
         with self._deadline.stage("decompose"):
             nobody = np.zeros(self._arrays.shape[1], dtype=np.int64)
@@ -190,10 +193,10 @@ class _Search:
     def _points(self) -> Points:
         return Points(self._program, self._arrays, self._budget)
 
-    def _relaxed(self) -> Relaxed | None:
-        """The LP relaxation, and its bound."""
+    def _relaxed(self, least_s: float = 0.0) -> Relaxed | None:
+        """The LP relaxation, and its bound; it may take so many seconds whatever is left."""
         with self._deadline.stage("relax"):
-            relaxed = relax(self._arrays, self._deadline.limit_s, self._budget)
+            relaxed = relax(self._arrays, self._deadline.limit_s, self._budget, least_s)
         if relaxed is not None:
             self._pivots += relaxed.iterations
             self._lower_bound(relaxed.bound)
@@ -267,12 +270,13 @@ class _Search:
                 self._near = Neighbourhoods(self._generation, self._program.snapshot.policy.seed)
             for better in self._points.around(self._x, self._near, self._bound, leave):
                 self._x = better
+        self._stalled = self._budget.has_more_than(leave)
         self._offer(self._x)
 
     def _hopeful(self) -> bool:
         """Whether the whole program is worth a try."""
         moves = len(self._program.columns.moves)
-        if moves <= SURE_MOVES or self._bound is None:
+        if moves <= SURE_MOVES or self._stalled or self._bound is None:
             return moves <= WHOLE_MOVES
         near = HOPEFUL * self._scale
         return moves <= WHOLE_MOVES and self._bound - self._value <= near
