@@ -37,7 +37,7 @@ def test_a_decomposed_round_agrees_with_the_whole_one(profile: str, seed: int, m
     agrees(*case(seed, profile), monkeypatch)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [4, 8, 10, 12])
 def test_where_neighbourhoods_stall_the_whole_program_is_tried(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However far bound and plan are apart, and however many moves there are up to the most."""
     state, policy = case(seed, "small")
