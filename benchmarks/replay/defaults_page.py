@@ -72,7 +72,7 @@ def write_page(runs: Path, target: Path) -> None:
         ]  # fmt: skip
     if full:
         lines += [
-            f"## The incremental path (the first {full[0]['days']:.2g} days)",
+            f"## The incremental path (the first {full[0]['days'] * 24:.3g} hours)",
             "",
             *_table(COLUMNS, map(_cells, full)),
             "",
