@@ -41,10 +41,12 @@ class Budget:
     @property
     def exhausted(self) -> bool:
         """Whether nothing is left to start another solve with."""
-        return self._granted <= 0.0 or not self.in_time()
+        return (not self._free and self._granted <= 0.0) or not self.in_time()
 
     def has_more_than(self, share: float) -> bool:
         """Whether more than a share of the work, and some time, is left."""
+        if self._free:
+            return self.wall_s > share * max(0.0, self._deadline.limit_s - self._reserve)
         return not self.exhausted and self._granted > share * DETERMINISTIC_SHARE * self._deadline.limit_s
 
     def charge(self, found: cp_sat.Solution) -> None:
@@ -59,13 +61,16 @@ class Budget:
 
     def piece(self, share: float, most_s: float = 1e6) -> cp_sat.Effort:
         """A share of the whole budget, at most so many deterministic seconds, as far as it is left."""
-        granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, most_s, self._granted)
+        granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, most_s)
+        if not self._free:
+            granted = min(granted, self._granted)
         wall = min(self.wall_s, 4 * share * self._deadline.limit_s) if self._free else self.wall_s
         return cp_sat.Effort(granted, wall, self._seed, self._workers)
 
     def at_most(self, deterministic_s: float) -> cp_sat.Effort:
         """So much work, as far as it is left."""
-        return cp_sat.Effort(min(deterministic_s, self._granted), self.wall_s, self._seed, self._workers)
+        granted = deterministic_s if self._free else min(deterministic_s, self._granted)
+        return cp_sat.Effort(granted, self.wall_s, self._seed, self._workers)
 
     def part(self, share: float) -> cp_sat.Effort:
         """A share of the work that is left; of the clock all where work is counted, else a share too."""
