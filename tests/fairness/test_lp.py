@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import highspy
 import numpy as np
 import pytest
 
@@ -41,6 +42,27 @@ def test_rows_and_columns_may_come_later():
     program.set_rows(np.array([0]), np.array([-INFINITY]), np.array([0.5]))
     program.set_columns(np.array([0]), np.zeros(1), np.full(1, 9.0))
     assert program.solve().objective == pytest.approx(4.0)
+
+
+class Lost:
+    """A solver that says so many times that it does not know, whatever it found."""
+
+    def __init__(self, highs, times):
+        self._highs, self._times = highs, times
+
+    def __getattr__(self, name):
+        return getattr(self._highs, name)
+
+    def getModelStatus(self):
+        self._times -= 1
+        return highspy.HighsModelStatus.kUnknown if self._times >= 0 else self._highs.getModelStatus()
+
+
+def test_a_solver_that_lost_its_way_begins_again_and_else_has_no_optimum():
+    for times, status in ((1, LpStatus.OPTIMAL), (9, LpStatus.LIMIT)):
+        program = LinearProgram(np.array([1.0, 2.0]), ONE_ROW, np.zeros(2), np.ones(2), maximize=True)
+        program._highs = Lost(program._highs, times)
+        assert program.solve().status is status
 
 
 def test_nothing_is_written(capfd):

@@ -11,7 +11,7 @@ from instances import instance
 from strategies.blocks import random_blocks, worth
 from strategies.sweeps import case
 
-from evenhand import ClusterState, Policy
+from evenhand import ClusterState, Policy, allocate
 from evenhand.deadline import Deadline
 from evenhand.entitlement import entitle
 from evenhand.fairness.target import fair_target
@@ -23,6 +23,7 @@ from evenhand.program.budget import Budget
 from evenhand.program.decompose import Generation
 from evenhand.program.formulate import formulate
 from evenhand.program.index import build_index
+from evenhand.program.master import Master
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points
 from evenhand.program.prices import SCALE
@@ -146,3 +147,20 @@ def test_rows_that_come_in_later_keep_bound_and_plans() -> None:
     generation.run(3e-4, lambda: True)
     assert generation.bound <= before
     assert generation.bound >= program.model.arrays().objective(x) / SCALE - 1e-6
+
+
+@pytest.mark.parametrize("solved", [0, 3, 12])
+def test_a_master_that_cannot_be_solved_any_more_costs_neither_plan_nor_bound(
+    solved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = Master.solve, []
+
+    def some(master: Master) -> object:
+        calls.append(master)
+        return real(master) if len(calls) <= solved else None
+
+    monkeypatch.setattr(Master, "solve", some)
+    plan = allocate(instance("medium"), Policy(time_limit_s=3.0))
+    assert len(calls) > solved
+    assert plan.certificate.status != "fallback", plan.warnings
+    assert plan.certificate.bound is not None

@@ -27,7 +27,9 @@ FloatArray = npt.NDArray[np.float64]
 DIVE_SHARE = 0.25
 COMPLETION_SHARE = 0.05
 BETWEEN_SHARE = 0.3
-BETWEEN_S = 0.1
+BETWEEN_S = 0.05
+BETWEEN_COLUMN_S = 5e-4
+"""Deterministic seconds at most to decide between plans: fixed part, and per column that is left to decide."""
 NEIGHBOURHOOD_S = 0.04
 NEIGHBOURHOOD_COLUMN_S = 5e-6
 """Deterministic seconds that a neighbourhood may take: fixed part, and per column of what is left of the program."""
@@ -131,7 +133,8 @@ class Points:
         inside = (x[part.free] >= part.arrays.lower).all() and (x[part.free] <= part.arrays.upper).all()
         guess = x if inside else mix.main
         hint = {k: int(guess[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
-        return self._better(self._decide(part, self._budget.piece(BETWEEN_SHARE, BETWEEN_S), hint)[0], x)
+        effort = self._budget.piece(BETWEEN_SHARE, BETWEEN_S + BETWEEN_COLUMN_S * len(part.free))
+        return self._better(self._decide(part, effort, hint)[0], x)
 
     def _better(self, y: IntArray | None, x: IntArray) -> IntArray:
         return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x

@@ -29,7 +29,7 @@ class LpStatus(StrEnum):
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
     LIMIT = "limit"
-    """A limit on iterations or time was hit: x is no optimum, and maybe not feasible."""
+    """A limit on iterations, time or exactness was hit: x is no optimum, and maybe not feasible."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +224,10 @@ class LinearProgram:
         end = np.inf if time_limit_s is None else float(self._highs.getRunTime()) + time_limit_s
         self._highs.setOptionValue("time_limit", end)
         self._highs.run()
+        if self._highs.getModelStatus() == highspy.HighsModelStatus.kUnknown:
+            # Lost its way in rounding: from nothing it mostly finds it.
+            self.forget()
+            self._highs.run()
         status = _status(self._highs, self._highs.getModelStatus())
         solution, info = self._highs.getSolution(), self._highs.getInfo()
         return LpResult(
@@ -307,6 +311,6 @@ def _status(highs: highspy.Highs, found: highspy.HighsModelStatus) -> LpStatus:
         return LpStatus.INFEASIBLE
     if found in (kinds.kUnbounded, kinds.kUnboundedOrInfeasible):
         return LpStatus.UNBOUNDED
-    if found in (kinds.kIterationLimit, kinds.kTimeLimit, kinds.kSolutionLimit, kinds.kInterrupt):
+    if found in (kinds.kIterationLimit, kinds.kTimeLimit, kinds.kSolutionLimit, kinds.kInterrupt, kinds.kUnknown):
         return LpStatus.LIMIT
     raise SolverError(f"HiGHS ended with status {highs.modelStatusToString(found)}.")
