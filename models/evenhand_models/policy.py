@@ -82,7 +82,7 @@ class Policy(WireModel):
         "for a share over its own, to this power, between 1 and 300.",
     )
     lost_work_weight: Factor = Field(
-        default=24.0, description="How many times work counts that a stop would lose, against work that is done."
+        default=8.0, description="How many times work counts that a stop would lose, against work that is done."
     )
     allow_migration: Flag = Field(
         default=True, description="Whether resumable jobs past their protection may be moved."

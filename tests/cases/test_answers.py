@@ -152,7 +152,7 @@ def test_case_27_lost_work_counts_from_the_last_checkpoint() -> None:
 
 
 def test_case_27_what_cannot_resume_is_said_to_end() -> None:
-    plan = solve(two_queues(resumable=False), Policy(lost_work_weight=8))  # at 24 the lost hour and a half weighs more
+    plan = solve(two_queues(resumable=False))
     assert of(plan, "j1").action == "preempt"
     assert of(plan, "j1").requeue is False
     assert "it ends, as it cannot resume" in why(plan, "j1", "preempted_for").message

@@ -120,7 +120,7 @@ def test_a_policy_left_out_or_empty_is_the_documented_defaults():
         "lookahead_s": 3600,
         "restart_cost_s": 300,
         "urgency": 4.0,
-        "lost_work_weight": 24.0,
+        "lost_work_weight": 8.0,
         "allow_migration": True,
         "time_limit_s": 5.0,
         "seed": 0,

@@ -96,8 +96,8 @@ def test_protection_ends_with_its_last_second() -> None:
     jobs = [running("j1", "b", 4, {"n": 4}, HOUR_AGO), job("j2", "a", 4)]
     found = best(cluster({"n": 4}, jobs), {"a": {"h100": 4.0}})
     assert actions(found) == {"j1": "preempt", "j2": "start"}
-    # lost: 4 GPUs for one contract, counted 24 times; change: 4 (1/16 + 0), its level is 1
-    assert found.goals["work"] == pytest.approx(4 * 11 / 12 - 24 * 4)
+    # lost: 4 GPUs for one contract, counted 8 times; change: 4 (1/16 + 0), its level is 1
+    assert found.goals["work"] == pytest.approx(4 * 11 / 12 - 8 * 4)
     assert found.goals["least_change"] == pytest.approx(-0.25)
 
 
