@@ -21,9 +21,11 @@ from evenhand.owed_gangs import owed_gangs
 from evenhand.program.blocks import blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.decompose import Generation
+from evenhand.program.envied import EnvyRows
 from evenhand.program.formulate import formulate
 from evenhand.program.index import build_index
 from evenhand.program.master import Master
+from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points
 from evenhand.program.prices import SCALE
@@ -164,3 +166,14 @@ def test_a_master_that_cannot_be_solved_any_more_costs_neither_plan_nor_bound(
     assert len(calls) > solved
     assert plan.certificate.status != "fallback", plan.warnings
     assert plan.certificate.bound is not None
+
+
+def test_rows_that_are_there_are_not_recalled_again() -> None:
+    program, *_ = generated(instance("medium"), Policy())
+    ids, leaves = program.snapshot.tree.ids, program.target.leaves.tolist()
+    memory = Memory()
+    memory.envied = frozenset({(ids[leaves[0]], ids[leaves[1]]), (ids[leaves[2]], ids[leaves[1]]), ("gone", "too")})
+    rows, before = EnvyRows(program, memory), program.model.row_count
+    for _ in range(2):
+        rows.recall()
+        assert rows.count == program.model.row_count - before == 2

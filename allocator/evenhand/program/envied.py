@@ -66,7 +66,8 @@ class EnvyRows:
         if self._memory is not None:
             ids = self._program.snapshot.tree.ids
             place = {ids[g]: i for i, g in enumerate(self._program.target.leaves.tolist())}
-            self._fresh = {(place[a], place[b]) for a, b in self._memory.envied if a in place and b in place}
+            known = {(place[a], place[b]) for a, b in self._memory.envied if a in place and b in place}
+            self._fresh = known - self._pairs
             self.add()
 
     def add(self) -> None:
