@@ -25,8 +25,8 @@ EVERYWHERE = 0.5
 """Rows in which more than this part of all groups stand say nothing about which."""
 SPREAD = 0.2
 """Part of all regret that every group shares equally."""
-STALE = 6
-"""After so many neighbourhoods in a row that bring nothing all ways of the groups are freed."""
+STALE, STALE_SPREAD = 6, 2.0
+"""After so many neighbourhoods in a row that bring nothing all ways of the groups are freed, and every group shares that much."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +77,7 @@ class Neighbourhoods:
         row = np.where(self._some, row, 0.0)
         share = row / np.maximum(self._in_row, 1)
         weight = block + np.bincount(self._regrets.pair_block, share[self._regrets.pair_row], count)
-        weight += (SPREAD * weight.sum() + 1e-6) / count
+        weight += ((SPREAD if self._idle < STALE else STALE_SPREAD) * weight.sum() + 1e-6) / count
         order = self._random.choice(count, size=count, replace=False, p=weight / weight.sum())
         if row.sum() > 0 and self._random.random() < TOGETHER:
             drawn = int(self._random.choice(len(row), p=row / row.sum()))

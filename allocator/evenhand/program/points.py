@@ -33,8 +33,8 @@ BETWEEN_COLUMN_S = 5e-4
 NEIGHBOURHOOD_S = 0.04
 NEIGHBOURHOOD_COLUMN_S = 5e-6
 """Deterministic seconds that a neighbourhood may take: fixed part, and per column of what is left of the program."""
-PATIENCE = 15
-"""Neighbourhoods in a row that bring nothing before the search gives up."""
+PATIENCE, LAST_PATIENCE = 15, 60
+"""Neighbourhoods in a row that bring nothing before the search tries something else, and before it gives up."""
 CLOSE = 1e-5
 """A point this near its bound (throughput units) is as good as proven."""
 LP_SHARE = 0.4
@@ -139,15 +139,18 @@ class Points:
     def _better(self, y: IntArray | None, x: IntArray) -> IntArray:
         return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x
 
-    def around(self, x: IntArray, near: Neighbourhoods, bound: float, leave: float) -> Iterator[IntArray]:
+    def around(
+        self, x: IntArray, near: Neighbourhoods, bound: float, leave: float, patience: int = PATIENCE
+    ) -> Iterator[IntArray]:
         """Better and better points around one, a few groups at a time, while it pays.
 
         Parameters
         ----------
         bound : no point is worth more (throughput units); leave : share of the work to leave over.
+        patience : neighbourhoods in a row that may bring nothing.
         """
         idle = 0
-        while idle < PATIENCE and self.worth(x) < bound - CLOSE and self._budget.has_more_than(leave):
+        while idle < patience and self.worth(x) < bound - CLOSE and self._budget.has_more_than(leave):
             freed = near.draw(x)
             part = restricted(self._arrays, x, freed.free, (freed.lower, freed.upper))
             effort = self._budget.at_most(NEIGHBOURHOOD_S + NEIGHBOURHOOD_COLUMN_S * part.arrays.shape[1])

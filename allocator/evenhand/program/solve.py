@@ -20,7 +20,7 @@ from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
-from evenhand.program.points import Points, Relaxed, relax
+from evenhand.program.points import LAST_PATIENCE, PATIENCE, Points, Relaxed, relax
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
@@ -186,7 +186,7 @@ class _Search:
             if self._hopeful() and self._prove(PROOF_SHARE):
                 return True
         if not self._settled:
-            self._around(0.0)
+            self._around(0.0, LAST_PATIENCE)
         return False
 
     @property
@@ -261,14 +261,14 @@ class _Search:
             return self._memory.recall(self._program.model, blocks.shared_row)
         return np.zeros(self._program.model.row_count)
 
-    def _around(self, leave: float) -> None:
+    def _around(self, leave: float, patience: int = PATIENCE) -> None:
         """Neighbourhoods of the best point, until so much of the work is left over."""
         if self._x is None or self._generation is None or self._bound is None or not self._budget.has_more_than(leave):
             return
         with self._deadline.stage("neighbourhoods"):
             if self._near is None:
                 self._near = Neighbourhoods(self._generation, self._program.snapshot.policy.seed)
-            for better in self._points.around(self._x, self._near, self._bound, leave):
+            for better in self._points.around(self._x, self._near, self._bound, leave, patience):
                 self._x = better
         self._stalled = self._budget.has_more_than(leave)
         self._offer(self._x)
