@@ -37,8 +37,8 @@ the largest measured gang that is not larger. Recorded run times are taken as th
 groups are its three virtual clusters with shares as the sizes they had (1:4:2); Venus names none: four teams with
 equal shares, jobs dealt at random. Equal numbers of GPUs of each type (k80 and v100; p100 too), so many that jobs ask
 for {demand:g} times what is there if every GPU were a job's best type; charge rates follow mean speedups. Every
-restart costs 30 s, progress is saved every 300 s. Taken with full rounds every hour (`full_round_limit_s` 0.1), before
-claims had weights and lost work counted more than once (O2, O5).
+restart costs 30 s, progress is saved every 300 s. Full rounds every
+hour (`full_round_limit_s` 0.1).
 
 - *throughput*: GPUs held, each at the speed its job has on it over that on its best type, per GPU there, while jobs
   come. 1 is every GPU always with a job that likes it best.
