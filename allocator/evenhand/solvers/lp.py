@@ -54,20 +54,6 @@ class LpResult:
 
 
 @dataclass(frozen=True, eq=False)
-class Basis:
-    """Where a simplex solve stands: `AT_LOWER`, `BASIC`, ... of every column, int [c], and every row, int [r]."""
-
-    columns: IntArray
-    rows: IntArray
-
-
-_STATUSES = list(highspy.HighsBasisStatus.__members__.values())
-_PLACE = {status: k for k, status in enumerate(_STATUSES)}
-AT_LOWER = _PLACE[highspy.HighsBasisStatus.kLower]
-BASIC = _PLACE[highspy.HighsBasisStatus.kBasic]
-
-
-@dataclass(frozen=True, eq=False)
 class Rows:
     """Rows in compressed form: row k holds entries indptr[k] to indptr[k + 1].
 
@@ -185,23 +171,6 @@ class LinearProgram:
         """Change bounds of some rows."""
         for row, low, high in zip(rows, lower, upper, strict=True):
             _checked(self._highs.changeRowBounds(int(row), float(low), float(high)), "bounds were refused")
-
-    def basis(self) -> Basis:
-        """Where the last solve ended."""
-        found = self._highs.getBasis()
-        return Basis(
-            np.array([_PLACE[status] for status in found.col_status], dtype=np.int64),
-            np.array([_PLACE[status] for status in found.row_status], dtype=np.int64),
-        )
-
-    def start_at(self, basis: Basis) -> None:
-        """Start the next solve from a basis, of another program maybe; what is wrong with it is mended by the solver."""
-        start = highspy.HighsBasis()
-        start.col_status = [_STATUSES[k] for k in basis.columns.tolist()]
-        start.row_status = [_STATUSES[k] for k in basis.rows.tolist()]
-        start.alien = True
-        start.valid = True
-        _checked(self._highs.setBasis(start), "the basis was refused")
 
     def forget(self) -> None:
         """Drop the basis: the next solve starts from nothing."""
