@@ -91,7 +91,11 @@ class Policy(WireModel):
         default=5.0, description="Seconds of wall time within which a feasible, verified answer must come."
     )
     seed: Seed = Field(default=0, description="Seed of the solvers' choices.")
-    workers: Threads = Field(default=1, description="Threads the solvers may use.")
+    workers: Threads = Field(
+        default=1,
+        description="Threads the solvers may use: with two a plan is found sooner; with deterministic it is the same for "
+        "any number, else every one of them is put to use.",
+    )
     deterministic: Flag = Field(
         default=True,
         description="Limit work by the solver's own count rather than the clock, so that the same input "

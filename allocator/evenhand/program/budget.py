@@ -9,6 +9,9 @@ from evenhand.solvers import cp_sat
 DETERMINISTIC_SHARE = 0.3
 """Deterministic seconds of CP-SAT granted per second of `time_limit_s`: reached before the wall limit on a slow core."""
 
+AT_ONCE = 2
+"""Neighbourhoods under way at once where work is counted, whatever the threads."""
+
 
 class Budget:
     """Work granted to CP-SAT, and time that must be left over for words and audit."""
@@ -19,6 +22,12 @@ class Budget:
         self._seed = policy.seed % 2**31
         self._free = not policy.deterministic
         self._workers = policy.workers if self._free else 1
+        self.at_once = policy.workers if self._free else AT_ONCE
+        """Neighbourhoods under way at once."""
+        self.threads = min(policy.workers, self.at_once)
+        """Calls that may run at once, one thread each."""
+        self.in_order = not self._free
+        """Whether calls have to end in the order of their start."""
         self._granted = DETERMINISTIC_SHARE * policy.time_limit_s
         self.cut_by_wall = False
         """Whether the clock ended a piece of work that had more granted: another machine might answer otherwise."""
@@ -54,6 +63,17 @@ class Budget:
         self._granted -= found.deterministic_s
         self.cut_by_wall = self.cut_by_wall or found.cut_by_wall
 
+    def lend(self, deterministic_s: float) -> cp_sat.Effort:
+        """So much work for a call beside others, one worker, as far as it is left; taken off until `settle` says what it used."""
+        granted = deterministic_s if self._free else min(deterministic_s, self._granted)
+        self._granted -= granted
+        return cp_sat.Effort(granted, self.wall_s, self._seed)
+
+    def settle(self, lent: cp_sat.Effort, found: cp_sat.Solution) -> None:
+        """Take off what a call used of what it was lent."""
+        self._granted += lent.deterministic_s
+        self.charge(found)
+
     def rest(self) -> cp_sat.Effort:
         """All that is left."""
         granted = 1e6 if self._free else self._granted
@@ -66,11 +86,6 @@ class Budget:
             granted = min(granted, self._granted)
         wall = min(self.wall_s, 4 * share * self._deadline.limit_s) if self._free else self.wall_s
         return cp_sat.Effort(granted, wall, self._seed, self._workers)
-
-    def at_most(self, deterministic_s: float) -> cp_sat.Effort:
-        """So much work, as far as it is left."""
-        granted = deterministic_s if self._free else min(deterministic_s, self._granted)
-        return cp_sat.Effort(granted, self.wall_s, self._seed, self._workers)
 
     def part(self, share: float) -> cp_sat.Effort:
         """A share of the work that is left; of the clock all where work is counted, else a share too."""

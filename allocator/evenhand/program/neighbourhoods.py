@@ -6,13 +6,13 @@ those on which good plans differ, until that brings nothing more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from evenhand.program.decompose import Generation
-from evenhand.shapes import IntArray
+from evenhand.shapes import BoolArray, IntArray
 
 FREED_AT_FIRST = 60
 MOST_FREED = 2_000
@@ -31,11 +31,12 @@ STALE, STALE_SPREAD = 6, 2.0
 
 @dataclass(frozen=True, eq=False)
 class Neighbourhood:
-    """What may change: bounds of all columns, int [c] each, and which are free, bool [c]."""
+    """What may change: whose plans, bool [B]; bounds of all columns, int [c] each, and which are free, bool [c]."""
 
+    blocks: BoolArray
     lower: IntArray
     upper: IntArray
-    free: npt.NDArray[np.bool_]
+    free: BoolArray
 
 
 class Neighbourhoods:
@@ -54,8 +55,13 @@ class Neighbourhoods:
         self._some = (self._in_row > 0) & (self._in_row <= max(1.0, EVERYWHERE * blocks.count))
         self._first = np.searchsorted(regrets.pair_row, np.arange(rows + 1))
 
-    def draw(self, x: IntArray) -> Neighbourhood:
-        """What to free around x."""
+    def draw(self, x: IntArray, busy: Sequence[BoolArray] = ()) -> Neighbourhood | None:
+        """What to free around x.
+
+        Parameters
+        ----------
+        busy : groups to leave alone, bool [B] each; None is returned where nothing is left to free.
+        """
         b, a = self._blocks, self._arrays
         low, high = a.lower.copy(), a.upper.copy()
         if self._idle < STALE:
@@ -63,12 +69,30 @@ class Neighbourhoods:
             high[b.column] = np.minimum(high, np.maximum(self._near[1], x))[b.column]
         differ = (high > low)[b.column]
         order = self._order(x)
+        for others in busy:
+            order = order[~others[order]]
         freed = np.cumsum(np.bincount(b.way_block[differ], minlength=b.count)[order])
         chosen = np.zeros(b.count, dtype=bool)
         chosen[order[: 1 + int(np.searchsorted(freed, self._freed))]] = True
         free = np.ones(len(x), dtype=bool)
         free[b.column] = chosen[b.way_block] & differ
-        return Neighbourhood(low, high, free)
+        if busy and not free[b.column].any():
+            return None
+        return Neighbourhood(chosen, low, high, free)
+
+    def between(self, x: IntArray, z: IntArray) -> tuple[IntArray, IntArray, BoolArray]:
+        """What is free between two points, each way as often as one of them says or between; all that is no way is free too.
+
+        Returns
+        -------
+        Bounds of all columns, int [c] each, and which are free, bool [c].
+        """
+        b, a = self._blocks, self._arrays
+        low, high = a.lower.copy(), a.upper.copy()
+        low[b.column], high[b.column] = np.minimum(x, z)[b.column], np.maximum(x, z)[b.column]
+        free = np.ones(len(x), dtype=bool)
+        free[b.column] = (high > low)[b.column]
+        return low, high, free
 
     def _order(self, x: IntArray) -> IntArray:
         """All blocks, those to free first."""

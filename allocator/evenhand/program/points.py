@@ -1,8 +1,8 @@
-"""Good integer points of the program: around the LP, between the plans of a mixture, and around the best one so far."""
+"""Good integer points of the program: around the LP, and between the plans of a mixture."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,6 @@ from evenhand.program.budget import Budget
 from evenhand.program.decompose import Mixture, between_plans
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lower
-from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.prices import SCALE
 from evenhand.program.rounding import fitted
 from evenhand.program.variables import Program
@@ -30,13 +29,6 @@ BETWEEN_SHARE = 0.3
 BETWEEN_S = 0.05
 BETWEEN_COLUMN_S = 5e-4
 """Deterministic seconds at most to decide between plans: fixed part, and per column that is left to decide."""
-NEIGHBOURHOOD_S = 0.04
-NEIGHBOURHOOD_COLUMN_S = 5e-6
-"""Deterministic seconds that a neighbourhood may take: fixed part, and per column of what is left of the program."""
-PATIENCE, LAST_PATIENCE = 15, 60
-"""Neighbourhoods in a row that bring nothing before the search tries something else, and before it gives up."""
-CLOSE = 1e-5
-"""A point this near its bound (throughput units) is as good as proven."""
 LP_SHARE = 0.4
 """Share of the time limit that the LP relaxation may take, as an iteration's time is estimated: fixed part and per row."""
 LP_ITERATION_S = 4e-5
@@ -138,29 +130,6 @@ class Points:
 
     def _better(self, y: IntArray | None, x: IntArray) -> IntArray:
         return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x
-
-    def around(
-        self, x: IntArray, near: Neighbourhoods, bound: float, leave: float, patience: int = PATIENCE
-    ) -> Iterator[IntArray]:
-        """Better and better points around one, a few groups at a time, while it pays.
-
-        Parameters
-        ----------
-        bound : no point is worth more (throughput units); leave : share of the work to leave over.
-        patience : neighbourhoods in a row that may bring nothing.
-        """
-        idle = 0
-        while idle < patience and self.worth(x) < bound - CLOSE and self._budget.has_more_than(leave):
-            freed = near.draw(x)
-            part = restricted(self._arrays, x, freed.free, (freed.lower, freed.upper))
-            effort = self._budget.at_most(NEIGHBOURHOOD_S + NEIGHBOURHOOD_COLUMN_S * part.arrays.shape[1])
-            y, decided = self._decide(part, effort, dict(enumerate(x[part.free].tolist())))
-            better = y is not None and self._arrays.objective(y) > self._arrays.objective(x)
-            near.learn(decided=decided, better=better)
-            idle = 0 if better else idle + 1
-            if y is not None and better:
-                x = y
-                yield x
 
 
 def _all_but(held: IntArray, count: int) -> npt.NDArray[np.bool_]:

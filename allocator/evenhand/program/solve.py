@@ -11,6 +11,7 @@ from evenhand.errors import SolverError
 from evenhand.goals import FloatArray, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
+from evenhand.program.around import LAST_PATIENCE, PATIENCE, Around
 from evenhand.program.blocks import Blocks, blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
@@ -20,7 +21,7 @@ from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
-from evenhand.program.points import LAST_PATIENCE, PATIENCE, Points, Relaxed, relax
+from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE
 from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
@@ -268,8 +269,7 @@ class _Search:
         with self._deadline.stage("neighbourhoods"):
             if self._near is None:
                 self._near = Neighbourhoods(self._generation, self._program.snapshot.policy.seed)
-            for better in self._points.around(self._x, self._near, self._bound, leave, patience):
-                self._x = better
+            self._x = Around(self._arrays, self._near, self._budget).improve(self._x, self._bound, leave, patience)
         self._stalled = self._budget.has_more_than(leave)
         self._offer(self._x)
 

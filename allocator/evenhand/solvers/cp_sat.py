@@ -7,7 +7,7 @@ the same input gives the same answer. Work is limited by the solver's determinis
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from ortools.sat.python import cp_model
@@ -25,6 +25,10 @@ class Effort:
     wall_s: float
     seed: int = 0
     workers: int = 1
+
+    def at_most(self, deterministic_s: float) -> Effort:
+        """The same with no more work than this."""
+        return replace(self, deterministic_s=min(self.deterministic_s, deterministic_s))
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,8 @@ def solve(model: Arrays, effort: Effort, hint: Mapping[int, int], *, may_fail: b
     parameters.max_time_in_seconds = max(1e-3, effort.wall_s)
     if effort.workers > 1:
         parameters.subsolvers.extend(["max_lp", "reduced_costs"])
+    # A solver that takes the interrupt from its host lets go of it, and Python's own handler is gone then.
+    parameters.catch_sigint_signal = False
     status = solver.solve(cp)
     if status == cp_model.INFEASIBLE and may_fail:
         return Solution(None, 0, None, False, False, float(solver.response_proto.deterministic_time))
