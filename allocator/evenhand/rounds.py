@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 
 from evenhand.assignments import assignments
 from evenhand.audit import Auditor
+from evenhand.beside import Beside
 from evenhand.certify import certificate
 from evenhand.deadline import Deadline
 from evenhand.entitlement import Entitlement, entitle
@@ -42,6 +45,8 @@ from evenhand_models.collection import without_collection
 
 PREPARED = ("prepare", "warn", "hash")
 """Stages of `prepare`."""
+MOST_THREADS = 2
+"""Threads that a round has work for before and beside its search."""
 RESERVE_SHARE = 0.04
 RESERVE_OF_PREPARED = 4.0
 RESERVE_PER_PAIR_S = 1e-7
@@ -57,9 +62,16 @@ class _Round:
     target: Target
     owed: tuple[int, ...]
     index: Index
+    measured: Future[Measured]
+    prepared: Prepared
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the certificate says of the target: slack that pins force, and its Pareto gap."""
+
     forced: FloatArray
     pareto: Pareto | None
-    prepared: Prepared
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,17 +119,34 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
     with deadline.stage("entitle"):
         entitled = entitle(snapshot)
         owed = owed_gangs(snapshot, entitled)
+    with Beside(min(policy.workers, MOST_THREADS)) as beside:
+        aims = beside.start(partial(_aim, snapshot, entitled, deadline))
+        measured = beside.start(partial(_measure, snapshot, aims, deadline))
+        with deadline.stage("index"):
+            index = build_index(snapshot, owed)
+        with deadline.stage("greedy"):
+            first = greedy(snapshot, entitled, index)
+        prepared = prepare(state, policy, snapshot, entitled, deadline)
+        the_round = _Round(snapshot, entitled, aims.result(), owed, index, measured, prepared)
+        return _decided(the_round, first, deadline, memory)
+
+
+def _aim(snapshot: Snapshot, entitled: Entitlement, deadline: Deadline) -> Target:
+    """The fair target; runs beside what does not need it."""
     with deadline.stage("target"):
-        target = fair_target(snapshot, entitled)
+        return fair_target(snapshot, entitled)
+
+
+def _measure(snapshot: Snapshot, aims: Future[Target], deadline: Deadline) -> Measured:
+    """What the certificate says of the target; runs beside the search."""
+    target = aims.result()
+    with deadline.stage("target"):
         forced = forced_slack(target, pinned_split(snapshot, target.values, target.job_class))
-        pareto = pareto_gap(target.values, target.x, target.work // 4)
-    with deadline.stage("index"):
-        index = build_index(snapshot, owed)
-    with deadline.stage("greedy"):
-        first = greedy(snapshot, entitled, index)
-    the_round = _Round(
-        snapshot, entitled, target, owed, index, forced, pareto, prepare(state, policy, snapshot, entitled, deadline)
-    )
+        return Measured(forced, pareto_gap(target.values, target.x, target.work // 4))
+
+
+def _decided(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Plan:
+    """The plan of a round: the best that is found, or the greedy one where that does not stand up."""
     trouble: str | None = None
     try:
         solved = _searched(the_round, first, deadline, memory)
@@ -185,6 +214,7 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
     with deadline.stage("goals"):
         got = standing(s, outcome)
         reached = goals(s, entitled, target, the_round.owed, outcome)
+    measured = the_round.measured.result()
     with deadline.stage("certify"):
         status = CertificateStatus.OPTIMAL if solved.optimal else CertificateStatus.FEASIBLE
         if fallback is not None:
@@ -196,8 +226,8 @@ def _write(the_round: _Round, solved: Solved, deadline: Deadline, fallback: str 
             reached,
             status,
             solved.bound,
-            the_round.forced,
-            the_round.pareto,
+            measured.forced,
+            measured.pareto,
             cut_by_time=solved.cut_by_time,
         )
     warnings = the_round.prepared.warnings

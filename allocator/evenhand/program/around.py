@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 
-from evenhand.program.beside import Beside, first_done
+from evenhand.beside import Beside, first_done
 from evenhand.program.budget import Budget
 from evenhand.program.neighbourhoods import Neighbourhood, Neighbourhoods
 from evenhand.program.prices import SCALE

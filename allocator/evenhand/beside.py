@@ -1,4 +1,4 @@
-"""Calls beside one another, in threads that end with the work; with one thread, each where it is started."""
+"""Calls beside one another, in threads that end with the work; with one thread each where it is started."""
 
 from __future__ import annotations
 
