@@ -39,16 +39,13 @@ def restricted(
     ----------
     x : a point, int [columns]; free : bool [columns]; bounds : of all columns in place of the model's own, int [columns] each.
     """
-    x, free = x.copy(), free.copy()
     lower, upper = (arrays.lower, arrays.upper) if bounds is None else bounds
-    lower, upper = lower.copy(), upper.copy()
     part = _held(arrays, x, free, lower, upper)
     for _ in range(MOST_PASSES):
         low, high, plain, value = _settled(part.arrays)
-        lower[part.free], upper[part.free] = low, high
-        x[part.free[plain]] = value[plain]
-        free[part.free[plain]] = False
-        part = _held(arrays, x, free, lower, upper)
+        # What is left is cut out of what was left before: rows that could not bind cannot bind now.
+        inner = _held(part.arrays, value, ~plain, low, high)
+        part = Restricted(inner.arrays, part.free[inner.free], part.whole(value))
         if not plain.any():
             break
     return part
@@ -63,7 +60,7 @@ def _held(arrays: Arrays, x: IntArray, free: BoolArray, lower: IntArray, upper: 
     entry = np.flatnonzero(free[arrays.columns])
     entry_row, entry_column, value = row[entry], place[arrays.columns[entry]], arrays.values[entry]
     here = np.where(free, 0, x)
-    held = np.rint(np.bincount(row, arrays.values * here[arrays.columns], rows)).astype(np.int64)
+    held = arrays.activity(here)
     low, high = lower[columns], upper[columns]
     up = value > 0
     least = np.bincount(entry_row, np.where(up, value * low[entry_column], value * high[entry_column]), rows)
@@ -82,7 +79,7 @@ def _held(arrays: Arrays, x: IntArray, free: BoolArray, lower: IntArray, upper: 
             np.searchsorted(of_row, np.arange(len(keep) + 1)), entry_column[stays], value[stays], row_low[keep], row_high[keep],
         ),
         columns,
-        x.copy(),
+        x,
     )  # fmt: skip
 
 
