@@ -80,12 +80,15 @@ class Budget:
         return cp_sat.Effort(granted, self.wall_s, self._seed, self._workers)
 
     def piece(self, share: float, most_s: float = 1e6) -> cp_sat.Effort:
-        """A share of the whole budget, at most so many deterministic seconds, as far as it is left."""
+        """A share of the whole budget, at most so many deterministic seconds, as far as it is left.
+
+        For one worker: a solver adds up what all of its own use, and two spend it in half the time to no more effect.
+        """
         granted = min(share * DETERMINISTIC_SHARE * self._deadline.limit_s, most_s)
         if not self._free:
             granted = min(granted, self._granted)
         wall = min(self.wall_s, 4 * share * self._deadline.limit_s) if self._free else self.wall_s
-        return cp_sat.Effort(granted, wall, self._seed, self._workers)
+        return cp_sat.Effort(granted, wall, self._seed)
 
     def part(self, share: float) -> cp_sat.Effort:
         """A share of the work that is left; of the clock all where work is counted, else a share too."""
