@@ -135,7 +135,9 @@ class Unlock(WireModel):
 class SolverReport(WireModel):
     """How the plan came about; no part of what is compared or hashed."""
 
-    stages_ms: Milliseconds = Field(default_factory=dict, description="Milliseconds by stage.")
+    stages_ms: Milliseconds = Field(
+        default_factory=dict, description="Milliseconds by stage; with several workers stages overlap."
+    )
     sizes: Counts = Field(default_factory=dict, description="Sizes of the input and the programs, by name.")
     engine_version: Text = Field(description="Version of evenhand that made the plan.")
     state_hash: Text = Field(description="SHA-256 of the canonical state, hexadecimal.")
