@@ -46,7 +46,7 @@ from evenhand_models.collection import without_collection
 PREPARED = ("prepare", "warn", "hash")
 """Stages of `prepare`."""
 MOST_THREADS = 2
-"""Threads that a round has work for before and beside its search."""
+"""Threads that a round has work for beside its search."""
 RESERVE_SHARE = 0.04
 RESERVE_OF_PREPARED = 4.0
 RESERVE_PER_PAIR_S = 1e-7
@@ -119,28 +119,23 @@ def _decide(state: ClusterState, policy: Policy, memory: Memory | None, deadline
     with deadline.stage("entitle"):
         entitled = entitle(snapshot)
         owed = owed_gangs(snapshot, entitled)
+    with deadline.stage("target"):
+        target = fair_target(snapshot, entitled)
+    with deadline.stage("index"):
+        index = build_index(snapshot, owed)
+    with deadline.stage("greedy"):
+        first = greedy(snapshot, entitled, index)
+    # Nothing runs beside it: it is what the reserve is measured by.
+    prepared = prepare(state, policy, snapshot, entitled, deadline)
     with Beside(min(policy.workers, MOST_THREADS)) as beside:
-        aims = beside.start(partial(_aim, snapshot, entitled, deadline))
-        measured = beside.start(partial(_measure, snapshot, aims, deadline))
-        with deadline.stage("index"):
-            index = build_index(snapshot, owed)
-        with deadline.stage("greedy"):
-            first = greedy(snapshot, entitled, index)
-        prepared = prepare(state, policy, snapshot, entitled, deadline)
-        the_round = _Round(snapshot, entitled, aims.result(), owed, index, measured, prepared)
+        measured = beside.start(partial(measure, snapshot, target, deadline))
+        the_round = _Round(snapshot, entitled, target, owed, index, measured, prepared)
         return _decided(the_round, first, deadline, memory)
 
 
-def _aim(snapshot: Snapshot, entitled: Entitlement, deadline: Deadline) -> Target:
-    """The fair target; runs beside what does not need it."""
-    with deadline.stage("target"):
-        return fair_target(snapshot, entitled)
-
-
-def _measure(snapshot: Snapshot, aims: Future[Target], deadline: Deadline) -> Measured:
+def measure(snapshot: Snapshot, target: Target, deadline: Deadline) -> Measured:
     """What the certificate says of the target; runs beside the search."""
-    target = aims.result()
-    with deadline.stage("target"):
+    with deadline.stage("measure"):
         forced = forced_slack(target, pinned_split(snapshot, target.values, target.job_class))
         return Measured(forced, pareto_gap(target.values, target.x, target.work // 4))
 

@@ -11,20 +11,20 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from time import process_time
 
 from generate import LOOSE, SIZES, TIGHT, document
 
 from evenhand import rounds
+from evenhand.beside import Beside
 from evenhand.deadline import Deadline
-from evenhand.fairness.pins import pinned_split
-from evenhand.fairness.target import forced_slack
 from evenhand.program.index import build_index
 from evenhand_models import parse_document
 from evenhand_models.collection import without_collection
 
-SEARCH = ("target", "index", "formulate")
+SEARCH = ("target", "measure", "index", "formulate")
 """Stages that belong to the search."""
 
 
@@ -58,8 +58,6 @@ def once(body: bytes) -> dict[str, float]:
         owed = rounds.owed_gangs(s, entitled)
     with stage("target"):
         target = rounds.fair_target(s, entitled)
-        forced = forced_slack(target, pinned_split(s, target.values, target.job_class))
-        pareto = rounds.pareto_gap(target.values, target.x, target.work)
     with stage("index"):
         index = build_index(s, owed)
     with stage("formulate"):
@@ -70,7 +68,8 @@ def once(body: bytes) -> dict[str, float]:
         first = rounds.top_up(s, entitled, index, rounds.restore(s, first))
     deadline = _CpuStages(stage)
     prepared = rounds.prepare(state, policy, s, entitled, deadline)
-    the_round = rounds._Round(s, entitled, target, owed, index, forced, pareto, prepared)
+    measured = Beside(1).start(partial(rounds.measure, s, target, deadline))
+    the_round = rounds._Round(s, entitled, target, owed, index, measured, prepared)
     plan = rounds._write(the_round, rounds.Solved(first, None, False, False, {}), deadline)  # type: ignore[arg-type]
     with stage("audit"):
         report = prepared.auditor.judge(plan)

@@ -25,7 +25,7 @@ def broken(error: Exception) -> Callable[..., Any]:
     return fail
 
 
-@pytest.mark.parametrize("step", ["fair_target", "forced_slack", "pareto_gap"])
+@pytest.mark.parametrize("step", ["pinned_split", "forced_slack", "pareto_gap"])
 @pytest.mark.parametrize("error", [SolverError("no answer"), ZeroDivisionError("a defect")])
 def test_what_fails_beside_the_round_reaches_the_caller(
     step: str, error: Exception, monkeypatch: pytest.MonkeyPatch
@@ -39,35 +39,49 @@ def test_what_fails_beside_the_round_reaches_the_caller(
 
 def test_a_round_that_fails_waits_for_what_runs_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[str] = []
-    real = rounds.fair_target
+    real = rounds.pareto_gap
 
     def slow(*asked: Any) -> object:
         sleep(0.2)
         found = real(*asked)
-        ended.append("target")
+        ended.append("measured")
         return found
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr(rounds, "fair_target", slow)
-    monkeypatch.setattr(rounds, "greedy", fail)
+    monkeypatch.setattr(rounds, "pareto_gap", slow)
+    monkeypatch.setattr(rounds, "formulate", fail)
     before = threading.active_count()
     with pytest.raises(ZeroDivisionError, match="a defect"):
         allocate(instance("small"), TWO)
-    assert ended == ["target"]
+    assert ended == ["measured"]
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_nothing_runs_beside_what_the_reserve_is_measured_by(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, seen = threading.active_count(), []
+    real = rounds.prepare
+
+    def watched(*asked: Any) -> object:
+        seen.append(threading.active_count())
+        return real(*asked)
+
+    monkeypatch.setattr(rounds, "prepare", watched)
+    allocate(instance("small"), Policy(workers=workers))
+    assert seen == [before]
 
 
 def test_with_one_thread_every_call_runs_where_it_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     before, seen = threading.active_count(), []
-    real = rounds.fair_target
+    real = rounds.forced_slack
 
     def watched(*asked: Any) -> object:
         seen.append((threading.current_thread(), threading.active_count()))
         return real(*asked)
 
-    monkeypatch.setattr(rounds, "fair_target", watched)
+    monkeypatch.setattr(rounds, "forced_slack", watched)
     allocate(instance("small"), Policy(workers=1))
     assert seen == [(threading.main_thread(), before)]
 
