@@ -25,8 +25,6 @@ NEIGHBOURHOOD_COLUMN_S = 5e-6
 """Deterministic seconds that a neighbourhood may take: fixed part, and per column of what is left of the program."""
 MERGE_S = 0.02
 """Deterministic seconds to move onto a point what does not fit there as it is."""
-PATIENCE, LAST_PATIENCE = 15, 60
-"""Neighbourhoods in a row that bring nothing before the search tries something else, and before it gives up."""
 CLOSE = 1e-5
 """A point this near its bound (throughput units) is as good as proven."""
 
@@ -55,20 +53,20 @@ class Around:
     def __init__(self, arrays: Arrays, near: Neighbourhoods, budget: Budget) -> None:
         self._arrays, self._near, self._budget = arrays, near, budget
 
-    def improve(self, x: IntArray, bound: float, leave: float, patience: int = PATIENCE) -> IntArray:
-        """The best point found around one while it pays; x itself if there is none.
+    def improve(self, x: IntArray, bound: float, leave: float, most: int) -> IntArray:
+        """The best point found around one; x itself if there is none.
 
         Parameters
         ----------
         bound : no point is worth more (throughput units); leave : share of the work to leave over.
-        patience : neighbourhoods in a row that may bring nothing.
+        most : neighbourhoods to look at.
         """
         trials: list[_Trial] = []
-        idle = 0
+        begun = 0
         with Beside(self._budget.threads) as beside:
             while True:
-                if idle < patience and self._arrays.objective(x) / SCALE < bound - CLOSE:
-                    self._add_trials(trials, x, leave, beside)
+                if self._arrays.objective(x) / SCALE < bound - CLOSE:
+                    begun += self._add_trials(trials, x, leave, beside, most - begun)
                 if not trials:
                     return x
                 trial = self._next(trials)
@@ -77,17 +75,18 @@ class Around:
                 self._budget.settle(trial.effort, found.solution)
                 y = self.moved(x, trial.base, found.x)
                 self._near.learn(decided=found.solution.optimal, better=y is not x)
-                idle = 0 if y is not x else idle + 1
                 x = y
 
-    def _add_trials(self, trials: list[_Trial], x: IntArray, leave: float, beside: Beside) -> None:
-        """Start neighbourhoods of x until as many are under way as may be."""
-        while len(trials) < self._budget.at_once and self._budget.has_more_than(leave):
+    def _add_trials(self, trials: list[_Trial], x: IntArray, leave: float, beside: Beside, most: int) -> int:
+        """Start neighbourhoods of x until as many are under way as may be, at most so many; returns how many."""
+        before = len(trials)
+        while len(trials) < min(self._budget.at_once, before + most) and self._budget.has_more_than(leave):
             freed = self._near.draw(x, [trial.freed.blocks for trial in trials])
             if freed is None:
-                return
+                break
             effort = self._budget.lend(_work(int(freed.free.sum())))
             trials.append(_Trial(x, freed, effort, beside.start(partial(self._decide, x, freed, effort))))
+        return len(trials) - before
 
     def _decide(self, x: IntArray, freed: Neighbourhood, effort: cp_sat.Effort) -> _Found:
         """The best point of a neighbourhood; runs beside others."""

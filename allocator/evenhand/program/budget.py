@@ -79,8 +79,8 @@ class Budget:
         granted = 1e6 if self._free else self._granted
         return cp_sat.Effort(granted, self.wall_s, self._seed, self._workers)
 
-    def piece(self, share: float, most_s: float = 1e6) -> cp_sat.Effort:
-        """A share of the whole budget, at most so many deterministic seconds, as far as it is left.
+    def piece(self, share: float, most_s: float = 1e6, clock: float = 1.0) -> cp_sat.Effort:
+        """A share of the whole budget, at most so many deterministic seconds and that share of the clock, as far as it is left.
 
         For one worker: a solver adds up what all of its own use, and two spend it in half the time to no more effect.
         """
@@ -88,6 +88,7 @@ class Budget:
         if not self._free:
             granted = min(granted, self._granted)
         wall = min(self.wall_s, 4 * share * self._deadline.limit_s) if self._free else self.wall_s
+        wall *= clock
         return cp_sat.Effort(granted, wall, self._seed)
 
     def part(self, share: float) -> cp_sat.Effort:

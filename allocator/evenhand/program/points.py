@@ -15,6 +15,7 @@ from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lower
 from evenhand.program.prices import SCALE
 from evenhand.program.rounding import fitted
+from evenhand.program.trades import Trades
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -26,6 +27,8 @@ FloatArray = npt.NDArray[np.float64]
 DIVE_SHARE = 0.25
 COMPLETION_SHARE = 0.05
 BETWEEN_SHARE = 0.3
+BETWEEN_CLOCK = 0.6
+"""Share of what the clock leaves, a safeguard: trades come after."""
 BETWEEN_S = 0.05
 BETWEEN_COLUMN_S = 5e-4
 """Deterministic seconds at most to decide between plans: fixed part, and per column that is left to decide."""
@@ -125,8 +128,20 @@ class Points:
         inside = (x[part.free] >= part.arrays.lower).all() and (x[part.free] <= part.arrays.upper).all()
         guess = x if inside else mix.main
         hint = {k: int(guess[c]) for k, c in enumerate(part.free.tolist()) if mix.upper[c]}
-        effort = self._budget.piece(BETWEEN_SHARE, BETWEEN_S + BETWEEN_COLUMN_S * len(part.free))
+        effort = self._budget.piece(BETWEEN_SHARE, BETWEEN_S + BETWEEN_COLUMN_S * len(part.free), BETWEEN_CLOCK)
         return self._better(self._decide(part, effort, hint)[0], x)
+
+    def traded(self, trades: Trades, x: IntArray) -> IntArray:
+        """A point after trades of room between groups, or x if that is better."""
+        y = trades.improve(x, lambda: self._budget.leaves(0.0))
+        if np.array_equal(x, y):
+            return x
+        ways = np.concatenate(
+            [self._moves, np.array([c for _, _, c in self._program.columns.reserved], dtype=np.int64)]
+        )
+        part = restricted(self._arrays, y, _all_but(ways, len(y)))
+        z, _ = self._decide(part, self._budget.piece(COMPLETION_SHARE), {})
+        return self._better(z, x)
 
     def _better(self, y: IntArray | None, x: IntArray) -> IntArray:
         return y if y is not None and self._arrays.objective(y) > self._arrays.objective(x) else x

@@ -11,7 +11,7 @@ from evenhand.errors import SolverError
 from evenhand.goals import FloatArray, objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
-from evenhand.program.around import LAST_PATIENCE, PATIENCE, Around
+from evenhand.program.around import Around
 from evenhand.program.blocks import Blocks, blocks_of
 from evenhand.program.budget import Budget
 from evenhand.program.constraints import envy
@@ -23,6 +23,7 @@ from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE
+from evenhand.program.trades import Trades
 from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -39,6 +40,10 @@ SMALL_S = 0.01
 """What the relaxation of a small program may take for a bound where no time is left."""
 ROUGHLY = 0.03
 """How near bound and mix are brought before envy rows come in, as a share of target throughput."""
+LEG = 15
+"""Neighbourhoods between trades."""
+PATIENCE, LAST_PATIENCE = 15, 60
+"""Neighbourhoods in a row that bring nothing before the search tries something else, and before it gives up."""
 GENERATION_CLOCK = 0.6
 """Share of what the clock leaves that plans may be generated for, a safeguard."""
 WHOLE_MOVES = 6_000
@@ -110,6 +115,7 @@ class _Search:
         self._arrays = program.model.arrays()
         self._generation: Generation | None = None
         self._near: Neighbourhoods | None = None
+        self._trades: Trades | None = None
         self._x: IntArray | None = None
         """The best point of the program as it is."""
 
@@ -224,8 +230,18 @@ class _Search:
                 x = self._points.fitted(mix, x)
                 if not self._budget.exhausted:
                     x = self._points.between(mix, x)
+            x = self._traded(x)
         self._x = x
         self._offer(x)
+
+    def _traded(self, x: IntArray) -> IntArray:
+        """A point after trades of room between groups."""
+        if self._generation is None or not self._budget.in_time():
+            return x
+        with self._deadline.stage("trades"):
+            if self._trades is None:
+                self._trades = Trades(self._program, self._generation.shared, self._generation.center)
+            return self._points.traded(self._trades, x)
 
     def _generate(self, close: float) -> IntArray | None:
         """Generate plans for the program as it is until bound and mix are close; returns the best outcome as a point."""
@@ -249,7 +265,7 @@ class _Search:
         with self._deadline.stage("decompose"):
             least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
             self._generation.run(close, lambda: self._budget.leaves(least_s))
-        self._near = None
+        self._near = self._trades = None
         self._pricings = self._generation.pricings
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
@@ -269,7 +285,14 @@ class _Search:
         with self._deadline.stage("neighbourhoods"):
             if self._near is None:
                 self._near = Neighbourhoods(self._generation, self._program.snapshot.policy.seed)
-            self._x = Around(self._arrays, self._near, self._budget).improve(self._x, self._bound, leave, patience)
+            around = Around(self._arrays, self._near, self._budget)
+        idle = 0
+        while idle < patience and self._budget.has_more_than(leave):
+            with self._deadline.stage("neighbourhoods"):
+                x = around.improve(self._x, self._bound, leave, LEG)
+            x = self._traded(x)
+            idle = idle + LEG if x is self._x else 0
+            self._x = x
         self._stalled = self._budget.has_more_than(leave)
         self._offer(self._x)
 

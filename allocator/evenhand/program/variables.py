@@ -223,6 +223,8 @@ class Columns:
     """Row that says how many jobs of a unit go some way (G1), by the unit's first job."""
     leaf_rows: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Row and column of a leaf's shortfall (O3), by group."""
+    inner_rows: list[int] = field(default_factory=list)
+    """Rows of shortfalls above the leaves: guarantees and inner groups (O1, O2)."""
     tight_rows: list[IntArray] = field(default_factory=list)
     """Rows that every integer point of the others keeps anyway: they only make relaxations tighter."""
 

@@ -94,10 +94,12 @@ def add_rows(program: Program) -> None:
         held = int(ways.charged_fixed[below[c]].sum())
         if guaranteed:
             need = gangs.grains_within(c, float(entitled.guaranteed[c])) - held
-            _shortfall(program, f"O1[{tree.ids[c]}]", columns, grains, need, guarantee_weight(top))
+            row = _shortfall(program, f"O1[{tree.ids[c]}]", columns, grains, need, guarantee_weight(top))
+            program.columns.inner_rows += row[:1] if row else ()
         if tree.children[c]:
             need = gangs.grains_within(c, float(entitled.entitled[c])) - held
-            _shortfall(program, f"O2[{tree.ids[c]}]", columns, grains, need, weight.inner[c])
+            row = _shortfall(program, f"O2[{tree.ids[c]}]", columns, grains, need, weight.inner[c])
+            program.columns.inner_rows += row[:1] if row else ()
     needs = in_grains(np.asarray(program.target.aim_milli, dtype=np.int64)) - ways.useful_fixed[program.target.leaves]
     for g, need in zip(program.target.leaves.tolist(), needs.tolist(), strict=True):
         here = slice(first[g], first[g + 1])
