@@ -111,7 +111,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.usefixtures("slow_clock")
-@pytest.mark.parametrize(("name", "limit_s"), [("medium", 2.0), ("ai2_like_day12", 2.0), ("venus_day30", 1.0)])
+@pytest.mark.parametrize(("name", "limit_s"), [("medium", 2.0), ("venus_day30", 1.0)])
 def test_where_work_is_counted_threads_change_no_byte(
     name: str, limit_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +136,7 @@ def test_where_work_is_counted_threads_change_no_point(seed: int) -> None:
     found = []
     for workers in (1, 2, 8):
         budget = budget_of(program, Policy(workers=workers, time_limit_s=1.0))
-        found.append(Around(arrays, Neighbourhoods(generation, seed), budget).improve(start, np.inf, 0.0))
+        found.append(Around(arrays, Neighbourhoods(generation, seed), budget).improve(start, np.inf, 0.0, 15))
         assert fits(arrays, found[-1])
     assert arrays.objective(found[0]) > arrays.objective(start)
     assert (found[0] == found[1]).all()
