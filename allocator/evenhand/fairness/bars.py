@@ -17,6 +17,9 @@ from evenhand.fairness.rows import Grid, columns_of, compressed
 from evenhand.shapes import BoolArray, IntArray
 from evenhand.solvers.lp import INFINITY, Rows
 
+FEW_LEAVES = 30
+"""Up to so many leaves bars save nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bars:
@@ -54,20 +57,20 @@ class Bars:
         np.maximum.at(found, self.taste[some], np.where(self.pays, table, -np.inf)[some])
         return found
 
-    def links(self, grid: Grid) -> Rows:
-        """v_i(x_i) - e_i b >= base_i for each of `leaves`; bars are the columns behind the grid's."""
+    def links(self, grid: Grid, first: int) -> Rows:
+        """v_i(x_i) - e_i b >= base_i for each of `leaves`; bars are the columns from `first` on."""
         values, leaves = grid.values, self.leaves
         keys, columns = columns_of(grid, leaves)
         unit = grid.unit[leaves]
         return compressed(
             np.concatenate([keys, np.arange(len(leaves))]),
-            np.concatenate([columns, grid.count + self.taste[leaves]]),
+            np.concatenate([columns, first + self.taste[leaves]]),
             np.concatenate([grid.own[columns], -self.own[leaves]]),
             values.base[leaves] / unit,
             np.full(len(leaves), INFINITY),
         )
 
-    def rows(self, grid: Grid, taste: IntArray, envied: IntArray) -> Rows:
+    def rows(self, grid: Grid, first: int, taste: IntArray, envied: IntArray) -> Rows:
         """b >= slope (x_l / e_l), one row for each of n pairs of a taste and a leaf."""
         keys, columns = columns_of(grid, envied)
         other = envied[keys]
@@ -75,7 +78,7 @@ class Bars:
         wished *= grid.unit[other] / grid.values.entitled[other]
         return compressed(
             np.concatenate([np.arange(len(taste)), keys]),
-            np.concatenate([grid.count + taste, columns]),
+            np.concatenate([first + taste, columns]),
             np.concatenate([np.ones(len(taste)), -wished]),
             np.zeros(len(taste)),
             np.full(len(taste), INFINITY),
@@ -128,6 +131,8 @@ def shared_bars(values: GroupValues, unit: FloatArray, oneself: BoolArray) -> Ba
     oneself : leaves that may break their own line, where that is more than their value, bool [L]: a bar would hold
         them to it, so leaves of their own taste go by pairs.
     """
+    if len(values.leaves) <= FEW_LEAVES:
+        return no_bars(values)
     slope, taste, many = np.unique(values.lever, axis=0, return_inverse=True, return_counts=True)
     taste = taste.reshape(-1)
     number = np.where(many > 1, np.cumsum(many > 1) - 1, -1)

@@ -99,9 +99,7 @@ def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
     values = twins.values
     never = (values.base <= 0) & ~values.several  # its own line is its value
     grid = grid_of(values)
-    bars = (
-        shared_bars(values, grid.unit, ~twins.several & ~never) if len(grid.unit) > ALL_PAIRS_UP_TO else no_bars(values)
-    )
+    bars = shared_bars(values, grid.unit, ~twins.several & ~never)
     found = _Program(grid, np.diag(~twins.several | never), slice_lines(values), bars, iterations)
     found.meet_bars(*_liked_by_tastes(values, bars))
     found.meet(*_like_tastes(values, bars))
@@ -155,7 +153,7 @@ class _Program:
         self.grid, self.met, self.lines, self.bars, self.slices = grid, met, lines, bars, slices
         self._program = BundleProgram(np.concatenate([grid.worth, np.zeros(bars.count)]), iterations)
         self._above = np.zeros((bars.count, len(met)), dtype=bool)
-        first, floors, links = capacity_rows(grid), floor_rows(grid), bars.links(grid)
+        first, floors, links = capacity_rows(grid), floor_rows(grid), bars.links(grid, grid.count)
         self._program.at_most(first)
         self._program.at_least(floors)
         self._program.at_least(links)
@@ -208,7 +206,7 @@ class _Program:
         mine = self.bars.leaves
         self.met[mine] |= self._above[self.bars.taste[mine]] & self.bars.pays[mine]
         self._kinds.append((taste, np.full(len(envied), -1), envied))
-        self._program.at_least(self.bars.rows(self.grid, taste, envied))
+        self._program.at_least(self.bars.rows(self.grid, self.grid.count, taste, envied))
 
     def _settled(self, last: FloatArray | None) -> tuple[FloatArray, bool]:
         """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
