@@ -46,8 +46,15 @@ def moves_of(rate: FloatArray, held: FloatArray, dust: FloatArray) -> tuple[Floa
     ----------
     rate, held : float [M, K, P], the last place for holding nothing; dust : what counts as nothing held, float [M].
     """
-    loss = np.where((held > dust[:, None, None])[:, :, :, None], rate[:, :, :, None] - rate[:, :, None, :], _NEVER)
-    return loss.min(axis=1), loss.argmin(axis=1)
+    many, classes, places = rate.shape
+    holds = held > dust[:, None, None]
+    least, mover = np.full((many, places, places), _NEVER), np.zeros((many, places, places), dtype=np.int64)
+    for k in range(classes):  # one after the other: numpy is slow to find minima along an axis in the middle
+        loss = np.where(holds[:, k, :, None], rate[:, k, :, None] - rate[:, k, None, :], _NEVER)
+        if k:
+            np.copyto(mover, k, where=loss < least)
+        np.minimum(least, loss, out=least)
+    return least, mover
 
 
 def _pushed(
