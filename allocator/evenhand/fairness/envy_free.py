@@ -1,11 +1,12 @@
 """Most throughput subject to envy-freeness and sharing incentive (rule T4, cooperative OEF with caps).
 
 Envy constraints are met lazily: at first those between leaves of like taste, then the worst found
-violated; in the first program leaves of one taste go by one bar (`bars`). Among optima the one nearest to the slices is chosen. Lines that touch at the slices are too
-careful elsewhere where caps bind, so the program is repeated with lines that touch where bundles lie.
-Work is bounded by simplex iterations: where they do not do for the first program, the answer is the last
-one found, if next to nobody envies anybody under it, else the slices themselves, which are always
-envy-free and at their floors; where they do not do for a repeat, the division before it.
+violated; in the first program leaves of one taste go by one bar (`bars`). Among optima the one nearest
+to the slices is chosen. Lines that touch at the slices are too careful elsewhere where caps bind, so the
+program is repeated with lines that touch where bundles lie. Work is bounded by simplex iterations: where
+they do not do for the first program, the answer is the last one found, if next to nobody envies anybody
+under it, else the slices themselves, which are always envy-free and at their floors; where they do not do
+for a repeat, the division before it.
 """
 
 from __future__ import annotations
