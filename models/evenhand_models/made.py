@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from pydantic import BaseModel
+
 from evenhand_models.quantities import WireModel
 
 M = TypeVar("M", bound=WireModel)
-_new, _set = object.__new__, object.__setattr__
+_new = object.__new__
+_set_fields, _set_names, _set_extra, _set_private = (
+    BaseModel.__dict__[name].__set__
+    for name in ("__dict__", "__pydantic_fields_set__", "__pydantic_extra__", "__pydantic_private__")
+)
+"""What pydantic keeps of a word, set without asking whether it is frozen."""
 _NAMES: dict[type[WireModel], set[str]] = {}
 """The fields of each model, all of them given: words share the set, which pydantic copies before it changes it."""
 
@@ -21,8 +28,8 @@ def made(model: type[M], fields: dict[str, object]) -> M:
         caller vouches for that, and a test reads what the library makes this way back with full validation.
     """
     word = _new(model)
-    _set(word, "__dict__", fields)
-    _set(word, "__pydantic_fields_set__", _NAMES.get(model) or _NAMES.setdefault(model, set(fields)))
-    _set(word, "__pydantic_extra__", None)
-    _set(word, "__pydantic_private__", None)
+    _set_fields(word, fields)
+    _set_names(word, _NAMES.get(model) or _NAMES.setdefault(model, set(fields)))
+    _set_extra(word, None)
+    _set_private(word, None)
     return word

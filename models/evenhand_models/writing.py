@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from enum import StrEnum
 from itertools import chain
 from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, NamedTuple
@@ -72,7 +73,7 @@ class _Writer:
         """Write an assignment up to its reasons."""
         placement = ",".join([f'{{"node":{self.texts[part.node]},"gpus":{part.gpus}}}' for part in one.placement])
         return (
-            f'{{"job":{quoted(one.job)},"action":"{one.action}","gpus":{one.gpus},'
+            f'{{"job":{quoted(one.job)},"action":"{_ENUM[one.action]}","gpus":{one.gpus},'
             f'"gpu_type":{self.texts[one.gpu_type]},"placement":[{placement}],"after":{self.names[one.after]},'
             f'"protected_until_at":{self.instants[one.protected_until_at]},"requeue":{_FLAG[one.requeue]},'
             f'"unallocated":{_FLAG[one.unallocated]},"earliest_start_at":{self.instants[one.earliest_start_at]},'
@@ -82,7 +83,7 @@ class _Writer:
     def reason(self, reason: Reason) -> bytes:
         """Write a reason, with a comma before it."""
         return (
-            f',{{"code":"{reason.code}","message":{self._quoted(reason.message)},"refs":{self.names[reason.refs]},'
+            f',{{"code":"{_ENUM[reason.code]}","message":{self._quoted(reason.message)},"refs":{self.names[reason.refs]},'
             f'"earliest_start_at":{self.instants[reason.earliest_start_at]},'
             f'"cheapest_change":{self.texts[reason.cheapest_change]}}}'
         ).encode()
@@ -120,6 +121,14 @@ class _Instants(dict[datetime | None, str]):
         return found
 
 
+class _Values(dict[StrEnum, str]):
+    """Members of enumerations as they are written; to format one takes longer than to look it up."""
+
+    def __missing__(self, member: StrEnum) -> str:
+        found = self[member] = str(member)
+        return found
+
+
 class _Texts(dict[str | None, str]):
     """Names and sentences."""
 
@@ -136,6 +145,7 @@ class _Names(dict[tuple[str, ...], str]):
         return found
 
 
+_ENUM = _Values()
 _INSTANT = TypeAdapter(datetime | None)
 _FLAG = {None: "null", False: "false", True: "true"}
 _ESCAPED = bytes([*range(32), *b'"\\'])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from fairness.drawn_values import plain, values
+from fairness.test_bars import few_tastes
 
 from evenhand.fairness.envy_free import envy_free
 from evenhand.fairness.forced import least_slack
@@ -59,6 +60,24 @@ def test_least_excess_that_pins_leave(seed):
     slack = least_slack(v, envy_free(v)[0], pinned)
     assert excess_of(v, slack) == pytest.approx(least_excess(v, pinned), abs=1e-4, rel=1e-5)
     assert not slack.diagonal().any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_least_excess_is_the_same_where_leaves_share_bars(seed):
+    v = few_tastes(seed, 34, 2 + seed % 4, 1 + seed % 3)
+    rng = np.random.default_rng(seed)
+    pinned = np.floor(v.slices * rng.uniform(0, 6, v.slices.shape))
+    pinned *= (rng.random(len(v.cap)) < 0.4)[:, None] & (pinned.sum(axis=1) <= v.cap)[:, None]
+    slack = least_slack(v, envy_free(v)[0], pinned)
+    assert excess_of(v, slack) == pytest.approx(least_excess(v, pinned), abs=1e-4, rel=1e-5)
+    assert slack.any()
+
+
+def test_with_too_few_iterations_nothing_is_called_forced():
+    v = few_tastes(1, 34, 3, 3)
+    pinned = np.floor(v.slices * 4) * (np.arange(34) < 9)[:, None]
+    assert least_slack(v, v.slices, pinned).any()
+    assert not least_slack(v, v.slices, pinned, 4 * len(v.cap)).any()
 
 
 def test_no_pins_force_nothing():

@@ -204,14 +204,17 @@ def _type_prices(
     free = {kind for kind, gpus in split.left.items() if gpus > tiny} | {None}
     loss: dict[tuple[str | None, str | None], float] = {}
     for one, held, spare in zip(classes, split.held, split.spare, strict=True):
-        worth: list[tuple[str | None, float]] = [(kind, one.speed.get(kind, 0.0)) for kind in kinds]
-        worth.append((None, 0.0))
-        for here, now in worth:
-            if (spare if here is None else held.get(here, 0.0)) <= tiny:
-                continue
-            for there, then in worth:
-                if there != here and now - then < loss.get((here, there), inf):
-                    loss[here, there] = now - then
+        holds: list[tuple[str | None, float]] = [
+            (kind, one.speed.get(kind, 0.0)) for kind in kinds if held.get(kind, 0.0) > tiny
+        ]
+        if spare > tiny:
+            holds.append((None, 0.0))
+        for place, now in holds:
+            for to in kinds:
+                if to != place and (less := now - one.speed.get(to, 0.0)) < loss.get((place, to), inf):
+                    loss[place, to] = less
+            if place is not None and now < loss.get((place, None), inf):
+                loss[place, None] = now
     price: dict[str | None, float] = {place: 0.0 if place in free or not dear else inf for place in (*kinds, None)}
     price.update(start or {})
     moves = [(here, there, lost) for (here, there), lost in loss.items()]

@@ -98,19 +98,31 @@ class PairEnvy:
     def of(self, row: int, column: int) -> float:
         """Work out the envy of a pair."""
         if not self.known[row, column]:
-            leaf = self._leaves[row]
-            scale = leaf.entitled / self._entitled
-            bundle = dict(zip(self._types, (self._held[column] * scale[column]).tolist(), strict=True))
-            split = best_split(leaf.classes, bundle)
-            prices = cap_prices(leaf.classes, split)
-            slope = slope_of(leaf.classes, prices)
-            base = sum(price * one.gpus for price, one in zip(prices, leaf.classes, strict=True))
-            line = base + (self._held * scale[:, None]) @ np.array([slope.get(kind, 0.0) for kind in self._types])
-            lower = np.minimum(self.most[row], self._over_floor(row, line))
-            self.most[row] = np.where(self.known[row], self.most[row], lower)
-            self.most[row, column] = self._over_floor(row, np.array([brought(leaf.classes, split)]))[0]
-            self.known[row, column] = True
+            leaf, bundle = self._leaves[row], self._scaled(row, column)
+            self._learn(row, column, brought(leaf.classes, best_split(leaf.classes, bundle)))
         return float(self.most[row, column])
+
+    def _narrow(self, row: int, column: int) -> None:
+        """Work out the envy of a pair that is not known, and bound others of the row by the line that touches there."""
+        leaf, bundle = self._leaves[row], self._scaled(row, column)
+        split = best_split(leaf.classes, bundle)
+        prices = cap_prices(leaf.classes, split)
+        slope = slope_of(leaf.classes, prices)
+        base = sum(price * one.gpus for price, one in zip(prices, leaf.classes, strict=True))
+        scaled = self._held * (leaf.entitled / self._entitled)[:, None]
+        line = base + scaled @ np.array([slope.get(kind, 0.0) for kind in self._types])
+        lower = np.minimum(self.most[row], self._over_floor(row, line))
+        self.most[row] = np.where(self.known[row], self.most[row], lower)
+        self._learn(row, column, brought(leaf.classes, split))
+
+    def _scaled(self, row: int, column: int) -> dict[str, float]:
+        """Return what a leaf envies another for, for what it is owed itself."""
+        scale = self._leaves[row].entitled / self._entitled[column]
+        return dict(zip(self._types, (self._held[column] * scale).tolist(), strict=True))
+
+    def _learn(self, row: int, column: int, value: float) -> None:
+        self.most[row, column] = self._over_floor(row, np.array([value]))[0]
+        self.known[row, column] = True
 
     def largest(self) -> tuple[float, int, int]:
         """Return the largest envy of all, who envies and who is envied."""
@@ -120,7 +132,7 @@ class PairEnvy:
             row, column = divmod(int(self.most.argmax()), len(self.most))
             if self.known[row, column]:
                 return float(self.most[row, column]), row, column
-            self.of(row, column)
+            self._narrow(row, column)
 
     def beyond(self, limits: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the pairs that envy by more than their limits, shape (pairs, 2), all of them worked out.
@@ -134,7 +146,7 @@ class PairEnvy:
             over = np.where(self.known, 0.0, self.most - limits)
             if not over.size or over.max() <= 0:
                 return np.argwhere(self.most > limits)
-            self.of(*(int(place) for place in np.unravel_index(over.argmax(), over.shape)))
+            self._narrow(*(int(place) for place in np.unravel_index(over.argmax(), over.shape)))
 
     def any_above(self, limits: NDArray[np.float64]) -> bool:
         """Say whether anybody envies by more than its limit.
@@ -148,7 +160,7 @@ class PairEnvy:
             row, column = (int(place) for place in places[0])
             if self.known[row, column]:
                 return True
-            self.of(row, column)
+            self._narrow(row, column)
         return False
 
 

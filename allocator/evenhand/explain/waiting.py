@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ from evenhand.explain.obstacles import Nodes, Obstacles
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.timeline import LimitTimes, Timeline
 from evenhand.explain.words import instant, stamp_s
-from evenhand.program.index import Index, sizes_of
+from evenhand.program.index import Index, number_rows, sizes_of
 from evenhand.program.pools import Ask
 from evenhand.shapes import IntArray
 from evenhand_models import Reason
@@ -117,27 +116,24 @@ class Waiting:
 
     def _number_shapes(self) -> IntArray:
         """Number of the shape of each job that may wait, else -1, int [J]."""
-        s, units = self._s, self._index.pending
-        masks = distinct_rows(s.fits)[1].tolist() if len(s.jobs) else []
+        s, index = self._s, self._index
+        units = len(index.pending)
+        eldest, count = index.eldest[:units], index.count[:units]
+        masks = distinct_rows(s.fits)[1] if len(s.jobs) else np.zeros(0, dtype=np.int64)
+        alike = number_rows(np.vstack([index.ask[eldest], s.shape[eldest], masks[eldest]]))
         numbers: dict[Shape, int] = {}
-        known: dict[object, int] = {}
-        found = []
-        for unit in units:
-            j, ask = unit.job, unit.ask
-            asked, where = s.jobs[j], (ask.where.requires, ask.where.same, ask.stay_s)
-            key = (where, asked.gpus, asked.min_gpus, asked.worker_gpus, asked.gpus_per_node, masks[j])
-            number = known.get(key)
-            if number is None:
-                types = tuple(np.flatnonzero(s.fits[j]).tolist())
-                lasting = Ask(ask.where, ask.stay_s if self._nodes.any_closing else 0)
-                shape = Shape(lasting, types, tuple(sizes_of(s, j)), asked.worker_gpus, asked.gpus_per_node)
-                number = known[key] = numbers.setdefault(shape, len(numbers))
-            found.append(number)
+        found = [numbers.setdefault(self._shape_of(j), len(numbers)) for j in _firsts(alike, eldest)]
         self._shapes = list(numbers)
         shape_of = np.full(len(s.jobs), -1, dtype=np.int64)
-        jobs = np.fromiter(chain.from_iterable(unit.jobs for unit in units), dtype=np.int64)
-        shape_of[jobs] = np.repeat(np.array(found, dtype=np.int64), [len(unit.jobs) for unit in units])
+        shape_of[index.jobs[: int(index.first[units])]] = np.repeat(np.array(found, dtype=np.int64)[alike], count)
         return shape_of
+
+    def _shape_of(self, job: int) -> Shape:
+        s, asked = self._s, self._s.jobs[job]
+        ask = self._index.asks[self._index.ask[job]]
+        types = tuple(np.flatnonzero(s.fits[job]).tolist())
+        lasting = Ask(ask.where, ask.stay_s if self._nodes.any_closing else 0)
+        return Shape(lasting, types, tuple(sizes_of(s, job)), asked.worker_gpus, asked.gpus_per_node)
 
     def _physics(self, shape: int, budgeted: bool) -> Physical:
         key = (shape, budgeted)
@@ -238,6 +234,13 @@ class Waiting:
             if opened is None and ending:
                 return changes.wait(ending, earliest)
         return changes.room
+
+
+def _firsts(numbers: IntArray, jobs: IntArray) -> list[int]:
+    """The first of the jobs with each number; numbers rise from 0 in the order in which they first appear."""
+    _, places = np.unique(numbers, return_index=True)
+    found: list[int] = jobs[places].tolist()
+    return found
 
 
 def _by_shape(shape: IntArray, group: IntArray) -> dict[int, IntArray]:

@@ -46,9 +46,15 @@ def moves_of(rate: FloatArray, held: FloatArray, dust: FloatArray) -> tuple[Floa
     ----------
     rate, held : float [M, K, P], the last place for holding nothing; dust : what counts as nothing held, float [M].
     """
-    loss = np.where((held > dust[:, None, None])[:, :, :, None], rate[:, :, :, None] - rate[:, :, None, :], _NEVER)
-    mover = loss.argmin(axis=1)
-    return np.take_along_axis(loss, mover[:, None], axis=1)[:, 0], mover
+    many, classes, places = rate.shape
+    holds = held > dust[:, None, None]
+    least, mover = np.full((many, places, places), _NEVER), np.zeros((many, places, places), dtype=np.int64)
+    for k in range(classes):  # one after the other: numpy is slow to find minima along an axis in the middle
+        loss = np.where(holds[:, k, :, None], rate[:, k, :, None] - rate[:, k, None, :], _NEVER)
+        if k:
+            np.copyto(mover, k, where=loss < least)
+        np.minimum(least, loss, out=least)
+    return least, mover
 
 
 def _pushed(
@@ -61,12 +67,11 @@ def _pushed(
     came = np.full((len(some), places), -1)
     for _ in range(places - 1):
         through = gain[:, :, None] - loss
-        source = through.argmax(axis=1)
-        best = np.take_along_axis(through, source[:, None], axis=1)[:, 0]
+        best = through.max(axis=1)
         better = best > gain + _DUST
         if not better.any():
             break
-        came = np.where(better, source, came)
+        came = np.where(better, through.argmax(axis=1), came)
         gain = np.where(better, best, gain)
     end = np.where(free[some] > dust[some, None], gain, -2 * _NEVER).argmax(axis=1)
     amount = np.minimum(left[some], free[some, end])

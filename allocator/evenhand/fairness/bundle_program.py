@@ -124,7 +124,7 @@ class BundleProgram:
         Parameters
         ----------
         near : float [p]; unit : what a distance of 1 counts, float [p].
-        pile : the pile that each amount belongs to, int [n].
+        pile : the pile that each of the first amounts belongs to, int [m]; those behind them are near to nothing.
 
         Weights grow from 1 by less than 1/64 in a fixed irregular order, so that one optimum is nearest.
         On all optima every constraint with a price is an equation and every amount with a gap is 0. The
@@ -141,5 +141,5 @@ class BundleProgram:
         self._program.set_rows(every, lower, np.full(self._count, INFINITY))
         order = np.argsort(pile, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(pile, minlength=piles))]).astype(np.int64)
-        self._program.add_columns(near, -weights, weights, (indptr, order, np.ones(self._count)))
+        self._program.add_columns(near, -weights, weights, (indptr, order, np.ones(len(pile))))
         self._near = True

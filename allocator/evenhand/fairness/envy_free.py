@@ -1,11 +1,12 @@
 """Most throughput subject to envy-freeness and sharing incentive (rule T4, cooperative OEF with caps).
 
 Envy constraints are met lazily: at first those between leaves of like taste, then the worst found
-violated. Among optima the one nearest to the slices is chosen. Lines that touch at the slices are too
-careful elsewhere where caps bind, so the program is repeated with lines that touch where bundles lie.
-Work is bounded by simplex iterations: where they do not do for the first program, the answer is the last
-one found, if next to nobody envies anybody under it, else the slices themselves, which are always
-envy-free and at their floors; where they do not do for a repeat, the division before it.
+violated; in the first program leaves of one taste go by one bar (`bars`). Among optima the one nearest
+to the slices is chosen. Lines that touch at the slices are too careful elsewhere where caps bind, so the
+program is repeated with lines that touch where bundles lie. Work is bounded by simplex iterations: where
+they do not do for the first program, the answer is the last one found, if next to nobody envies anybody
+under it, else the slices themselves, which are always envy-free and at their floors; where they do not do
+for a repeat, the division before it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.errors import SolverError
+from evenhand.fairness.bars import Bars, no_bars, shared_bars
 from evenhand.fairness.bundle_program import BundleProgram, LimitHit
 from evenhand.fairness.fair_share import NearTo, fair_share, near_slices
 from evenhand.fairness.group_value import FloatArray, GroupValues
@@ -96,9 +98,12 @@ def _best(twins: Twins, iterations: int) -> tuple[FloatArray, bool]:
         If the iterations do not do, and the last answer is unfair.
     """
     values = twins.values
-    alone = np.diag(~twins.several | ((values.base <= 0) & ~values.several))
-    found = _Program(grid_of(values), alone, slice_lines(values), iterations)
-    found.meet(*_like_tastes(values))
+    never = (values.base <= 0) & ~values.several  # its own line is its value
+    grid = grid_of(values)
+    bars = shared_bars(values, grid.unit, ~twins.several & ~never)
+    found = _Program(grid, np.diag(~twins.several | never), slice_lines(values), bars, iterations)
+    found.meet_bars(*_liked_by_tastes(values, bars))
+    found.meet(*_like_tastes(values, bars))
     x, done = found.nearest()
     if done:
         x = _again(found, x, iterations)
@@ -112,6 +117,7 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
     lines of all pairs that bind are the old ones, the last division is the best one with the new ones, too.
     """
     grid, lines, oneself = found.grid, found.lines, np.eye(len(found.met), dtype=bool)
+    none = no_bars(grid.values)
     used = iterations - found.left
     left = min(found.left, max(min(int(REPEATED * used), iterations // REPEATED_SHARE), LEAST_REPEATED))
     for _ in range(MOST_REPEATS):
@@ -120,7 +126,7 @@ def _again(found: _Program, x: FloatArray, iterations: int) -> FloatArray:
             break
         lines, _ = lines.touching(bundles, *np.nonzero(found.near(x) | binding))
         binding &= ~oneself
-        again = _Program(grid, oneself.copy(), lines, left, found.slices)
+        again = _Program(grid, oneself.copy(), lines, none, left, found.slices)
         again.meet(*np.nonzero(binding))
         try:
             better, done = again.nearest()
@@ -142,13 +148,19 @@ class _Program:
     slices : what to stay near to, where it is known from another program.
     """
 
-    def __init__(self, grid: Grid, met: BoolArray, lines: Lines, iterations: int, slices: NearTo | None = None) -> None:
-        self.grid, self.met, self.lines, self.slices = grid, met, lines, slices
-        self._program = BundleProgram(grid.worth, iterations)
-        first, floors = capacity_rows(grid), floor_rows(grid)
+    def __init__(
+        self, grid: Grid, met: BoolArray, lines: Lines, bars: Bars, iterations: int, slices: NearTo | None = None
+    ) -> None:
+        self.grid, self.met, self.lines, self.bars, self.slices = grid, met, lines, bars, slices
+        self._program = BundleProgram(np.concatenate([grid.worth, np.zeros(bars.count)]), iterations)
+        self._above = np.zeros((bars.count, len(met)), dtype=bool)
+        first, floors, links = capacity_rows(grid), floor_rows(grid), bars.links(grid, grid.count)
         self._program.at_most(first)
         self._program.at_least(floors)
-        self._pairs = [(np.full(first.count + floors.count, -1), np.full(first.count + floors.count, -1))]
+        self._program.at_least(links)
+        self._links = np.arange(links.count) + first.count + floors.count
+        nobody = np.full(first.count + floors.count + links.count, -1)
+        self._kinds = [(nobody, nobody, nobody)]
 
     @property
     def left(self) -> int:
@@ -173,9 +185,9 @@ class _Program:
     def binding(self) -> BoolArray:
         """Pairs whose constraints have a price, bool [L, L]."""
         prices = self._program.prices
-        envious, envied = (np.concatenate(part)[: len(prices)] for part in zip(*self._pairs, strict=True))
-        some = (prices > 0) & (envious >= 0)
-        found = np.zeros(self.met.shape, dtype=bool)
+        taste, envious, envied = (np.concatenate(part)[: len(prices)] for part in zip(*self._kinds, strict=True))
+        some, high = (prices > 0) & (envious >= 0), taste >= 0
+        found = self.bars.pairs(prices[self._links], taste[high], envied[high], prices[high])
         found[envious[some], envied[some]] = True
         return found
 
@@ -184,22 +196,35 @@ class _Program:
         fresh = ~self.met[envious, envied]
         envious, envied = envious[fresh], envied[fresh]
         self.met[envious, envied] = True
-        self._pairs.append((envious, envied))
+        self._kinds.append((np.full(len(envied), -1), envious, envied))
         self._program.at_least(line_rows(self.grid, envious, envied, *self.lines.of(envious, envied)))
+
+    def meet_bars(self, taste: IntArray, envied: IntArray) -> None:
+        """Add constraints of bars that are not there yet; they stand for those of all pairs that go by them."""
+        fresh = ~self._above[taste, envied]
+        taste, envied = taste[fresh], envied[fresh]
+        self._above[taste, envied] = True
+        mine = self.bars.leaves
+        self.met[mine] |= self._above[self.bars.taste[mine]] & self.bars.pays[mine]
+        self._kinds.append((taste, np.full(len(envied), -1), envied))
+        self._program.at_least(self.bars.rows(self.grid, self.grid.count, taste, envied))
 
     def _settled(self, last: FloatArray | None) -> tuple[FloatArray, bool]:
         """Solve and meet what is violated until nothing is; else the last answer, if it is fair but for a rest."""
         while True:
             try:
-                x = self._program.best()
+                x = self._program.best()[: self.grid.count]
             except LimitHit:
                 if last is None or self._roughness(last) > ROUGH:
                     raise
                 return last, False
             last = x
-            worst = largest_both_ways(np.where(self.met, -1.0, self._envy(x)), WORST_PER_LEAF, SLACK)
-            if not len(worst[0]):
+            envy = np.where(self.met, -1.0, self._envy(x))
+            worst = largest_both_ways(np.where(self.bars.pays, -1.0, envy), WORST_PER_LEAF, SLACK)
+            higher = largest_both_ways(self.bars.highest(envy), WORST_PER_LEAF, SLACK)
+            if not len(worst[0]) and not len(higher[0]):
                 return x, True
+            self.meet_bars(*higher)
             self.meet(*worst)
 
     def _envy(self, x: FloatArray) -> FloatArray:
@@ -219,12 +244,30 @@ class _Program:
         return float(np.where(envy > SLACK, envy / floor, 0.0).max())
 
 
-def _like_tastes(values: GroupValues) -> tuple[IntArray, IntArray]:
-    """For each leaf those of most like taste: whom it will envy first. All pairs if there are few."""
+def _like_tastes(values: GroupValues, bars: Bars) -> tuple[IntArray, IntArray]:
+    """For each leaf without a bar those of most like taste: whom it will envy first. All pairs if there are few."""
     count = len(values.leaves)
     if count <= ALL_PAIRS_UP_TO:
         return np.repeat(np.arange(count), count), np.tile(np.arange(count), count)
-    taste = values.lever / np.maximum(np.linalg.norm(values.lever, axis=1, keepdims=True), 1e-12)
-    likeness = np.round(taste @ taste.T, 12)
+    likeness = _likeness(values.lever, values.lever)
     np.fill_diagonal(likeness, -1.0)
-    return largest(likeness, LIKE_TASTES)
+    single = np.flatnonzero(bars.taste < 0)
+    envious, envied = largest(likeness[single], LIKE_TASTES)
+    return single[envious], envied
+
+
+def _liked_by_tastes(values: GroupValues, bars: Bars) -> tuple[IntArray, IntArray]:
+    """For each leaf the bars of most like taste, and the leaf; its own only if it is held to it."""
+    likeness = _likeness(values.lever, bars.slope)
+    mine = bars.leaves
+    leaves = mine[~bars.pays[mine, mine]]
+    likeness[leaves, bars.taste[leaves]] = -1.0
+    envied, taste = largest(likeness, LIKE_TASTES)
+    some = likeness[envied, taste] >= 0
+    return taste[some], envied[some]
+
+
+def _likeness(one: FloatArray, other: FloatArray) -> FloatArray:
+    """How like tastes are, 1 if alike: float [n, m] for slopes, float [n, T] and float [m, T]."""
+    turned = [t / np.maximum(np.linalg.norm(t, axis=1, keepdims=True), 1e-12) for t in (one, other)]
+    return np.asarray(np.round(turned[0] @ turned[1].T, 12))

@@ -100,6 +100,11 @@ class GroupValues:
         """Throughput of GPUs split among classes, float [K, T] as [L]."""
         return self.per_leaf((self.weights * split).sum(axis=1))
 
+    @cached_property
+    def known_splits(self) -> dict[bytes, FloatArray]:
+        """Best splits of bundles that were asked for, by the bytes of the bundles; not to be written to."""
+        return {}
+
     def only(self, keep: BoolArray) -> GroupValues:
         """Some of the leaves, with the slices they have."""
         classes = keep[self.of]
@@ -151,10 +156,13 @@ def values_of(
     slices = share[:, None] * capacity[None, :]
     table = ClassTable(len(leaves), of)
     wide, caps = table.spread(weights), table.spread(cap.astype(np.float64))
-    split = table.spread(_split(table, weights, cap, slices))
+    best = _split(table, weights, cap, slices)
+    split = table.spread(best)
     pi = table.gather(cap_prices(wide, caps, slices, split))
     floor = (wide * split).sum(axis=(1, 2))
-    return GroupValues(leaves, entitled, of, weights, cap, capacity, slices, floor, pi)
+    found = GroupValues(leaves, entitled, of, weights, cap, capacity, slices, floor, pi)
+    found.known_splits[slices.tobytes()] = best
+    return found
 
 
 class ClassTable:
@@ -178,13 +186,17 @@ class ClassTable:
 
 
 def best_split(values: GroupValues, bundles: FloatArray) -> FloatArray:
-    """What each class would use of its leaf's bundle where that brings most, GPUs, float [K, T] (T1).
+    """What each class would use of its leaf's bundle where that brings most, GPUs, float [K, T] (T1); not to be written to.
 
     Parameters
     ----------
     bundles : GPUs, float [L, T].
     """
-    return _split(values.table, values.weights, values.cap, bundles)
+    key = bundles.tobytes()
+    found = values.known_splits.get(key)
+    if found is None:
+        found = values.known_splits[key] = _split(values.table, values.weights, values.cap, bundles)
+    return found
 
 
 def _split(table: ClassTable, weights: FloatArray, cap: IntArray, bundles: FloatArray) -> FloatArray:

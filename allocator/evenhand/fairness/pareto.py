@@ -50,6 +50,8 @@ def pareto_gap(values: GroupValues, bundles: FloatArray, iterations: int = 100_0
     total, grid = float(value.sum()), grid_of(values)
     if total <= 0.0 or not grid.count:
         return Pareto(0.0, np.zeros(len(values.capacity)))
+    if iterations < int((value > 0).sum()):  # from nothing, every leaf's value takes one
+        return None
     kept = floor_rows(grid)
     rows = stack(
         capacity_rows(grid), Rows(kept.indptr, kept.indices, kept.data, value / grid.unit * (1 - _KEPT), kept.upper)

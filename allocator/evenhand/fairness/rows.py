@@ -129,8 +129,8 @@ def line_rows(grid: Grid, envious: IntArray, envied: IntArray, base: FloatArray,
     base : float [n]; slope : float [n, T].
     """
     values, unit = grid.values, grid.unit
-    keys, columns = _columns_of(grid, envious)
-    more, theirs = _columns_of(grid, envied)
+    keys, columns = columns_of(grid, envious)
+    more, theirs = columns_of(grid, envied)
     i, other = envious[more], envied[more]
     wished = slope[more, grid.gpu_type[theirs]] * (values.entitled[i] / unit[i])
     wished *= unit[other] / values.entitled[other]
@@ -141,7 +141,7 @@ def line_rows(grid: Grid, envious: IntArray, envied: IntArray, base: FloatArray,
     return _joined(rows, grid.count) if (envious == envied).any() else rows
 
 
-def _columns_of(grid: Grid, leaves: IntArray) -> tuple[IntArray, IntArray]:
+def columns_of(grid: Grid, leaves: IntArray) -> tuple[IntArray, IntArray]:
     """All columns of each of some leaves: the place of the leaf among them, and the column."""
     count = np.bincount(grid.leaf, minlength=len(grid.unit))
     first = np.cumsum(count) - count
