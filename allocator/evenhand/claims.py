@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from evenhand.debug_runs import is_debug
 from evenhand.entitlement import Entitlement
 from evenhand.owed_gangs import SLACK_GPUS
-from evenhand.program.prices import WEIGHT_CLAIM, WEIGHT_DEBUG, height_factor
+from evenhand.program.prices import WEIGHT_CLAIM, WEIGHT_DEBUG, FloatArray, height_factor
 from evenhand.snapshot import Snapshot
 from evenhand.tree import ROOT, Tree
 
@@ -41,19 +41,17 @@ def owed_weights(
     debug, found = is_debug(snapshot), {}
     for j in owed:
         gang = int(snapshot.demand_milli[j]) / 1000 - SLACK_GPUS
-        weight = weight_below(
-            snapshot.tree, weighed, int(snapshot.group[j]), lambda c, gang=gang: float(entitlement.entitled[c]) >= gang
-        )
+        weight = weight_below(snapshot.tree, weighed, int(snapshot.group[j]), gang, entitlement.entitled)
         found[j] = WEIGHT_CLAIM if snapshot.hit[j] else max(weight, WEIGHT_DEBUG) if debug[j] else weight
     return found
 
 
-def weight_below(tree: Tree, weighed: Claims, group: int, covers: Callable[[int], bool]) -> float:
-    """Weight of a GPU short at a leaf and at every inner group above it up to the first that covers a gang."""
+def weight_below(tree: Tree, weighed: Claims, group: int, gang: float, entitled: Sequence[float] | FloatArray) -> float:
+    """Weight of a GPU short at a leaf and at every inner group above it up to the first that is entitled to a gang."""
     weight = weighed.leaf[group]
     for c in reversed(tree.path[group]):
         if tree.children[c]:
-            if covers(c):
+            if entitled[c] >= gang:
                 break
             weight += weighed.inner[c]
     return weight

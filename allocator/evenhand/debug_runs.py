@@ -21,15 +21,15 @@ def is_debug(snapshot: Snapshot) -> BoolArray:
 
 
 def debug_runs(snapshot: Snapshot) -> list[int]:
-    """Debug runs that are owed their start, or the rest of their contract: at most `debug_share` of the usable GPUs.
+    """Debug runs that wait, have lost a node, or are inside their contract: at most `debug_share` of the usable GPUs.
 
     Groups take turns: who asks for least with it in its own group comes first, inside a group by priority, then age.
     Depends on nothing that the round decides: a run that starts stays among them until its contract ends.
     """
     s = snapshot
-    waits_or_inside = ~s.running | (s.now_s < np.nan_to_num(s.started_s) + s.contract_s)
+    owed_now = ~s.running | s.hit | (s.now_s < np.nan_to_num(s.started_s) + s.contract_s)
     lines: dict[int, list[int]] = defaultdict(list)
-    for j in np.flatnonzero(is_debug(s) & waits_or_inside).tolist():
+    for j in np.flatnonzero(is_debug(s) & owed_now).tolist():
         lines[int(s.group[j])].append(j)
     turns = []
     for g, line in lines.items():

@@ -90,9 +90,7 @@ class Policy(WireModel):
         description="Longest contract in seconds of a debug run: a job that cannot resume, fits one node and is owed a "
         "start at once, whatever its group holds; 0: there are none.",
     )
-    debug_share: Fraction = Field(
-        default=0.125, description="Share of the GPUs that debug runs may be owed at once."
-    )
+    debug_share: Fraction = Field(default=0.125, description="Share of the GPUs that debug runs may be owed at once.")
     allow_migration: Flag = Field(
         default=True, description="Whether resumable jobs past their protection may be moved."
     )

@@ -65,6 +65,13 @@ def test_a_run_stays_among_them_until_its_contract_ends(ran: int, owed: bool) ->
     assert ids(s) == (["a-h100-1-00000"] if owed else ["b-h100-1-00000"])
 
 
+def test_one_that_lost_its_node_is_owed_its_start_again_whatever_it_ran() -> None:
+    """It is requeued: what it would be owed as it waits it is owed at once, so that the next round moves nothing."""
+    lost = {"state": "running", "started_at": stamp(NOW - 9_000), "placement": [{"node": "gone", "gpus": 1}]}
+    s = snapshot({"h100": 8}, AB, runs("a", 1, **lost), debug_share=0.125)
+    assert ids(s) == ["a-h100-1-00000"]
+
+
 @pytest.mark.parametrize("off", [{"debug_contract_s": 0}, {"debug_share": 0.0}])
 def test_either_number_switches_them_off(off: dict[str, Any]) -> None:
     s = snapshot({"h100": 64}, AB, runs("a", 3), node=8, **off)

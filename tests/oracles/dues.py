@@ -185,7 +185,9 @@ class Dues:
             j
             for j in self.jobs
             if self.debug(j)
-            and (j.state is JobState.PENDING or reader.now < reader.started(j) + reader.protection_s(j))
+            and (
+                j.state is JobState.PENDING or reader.hit(j) or reader.now < reader.started(j) + reader.protection_s(j)
+            )
         ]
         room = sum(reader.capacity[t] for t in reader.types) * reader.policy.debug_share
         while left:

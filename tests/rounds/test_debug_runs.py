@@ -14,9 +14,7 @@ def crowded(*waiting: Job, resumable: bool = True) -> ClusterState:
     saved = {"checkpointed_at": after(-10)} if resumable else {}
     held = [job(f"a{i}", "A", 8, c=240, on={f"n{i:02}": 8}, ran=30) for i in range(8)]
     held += [job(f"b{i}", "B", 8, c=240, on={f"n{8 + i:02}": 8}, ran=30) for i in range(4)]
-    held += [
-        job(f"c{i}", "B", 8, c=60, resumable=resumable, on={f"n{12 + i}": 8}, ran=300, **saved) for i in range(4)
-    ]
+    held += [job(f"c{i}", "B", 8, c=60, resumable=resumable, on={f"n{12 + i}": 8}, ran=300, **saved) for i in range(4)]
     return cluster("16x8 H100", {"A": 1, "B": 1}, [*held, *waiting], used={"A": 1_000, "B": 1_000})
 
 

@@ -95,10 +95,12 @@ def _debug_runs(reading: Reading) -> list[str]:
     now = reading.state.now
     turns: list[tuple[int, str, int, str, int]] = []
     for group, members in reading.members.items():
-        runs = [job for job in members if is_debug(reading, job) and (job.pending or _inside(reading, job))]
+        runs = [job for job in members if is_debug(reading, job) and (job.pending or job.hit or _inside(reading, job))]
         runs.sort(key=lambda j: (-j.priority, min(j.job.submitted_at, now), j.job.id))
         asked = accumulate(job.gpus for job in runs)
-        turns += [(sum_, group, at, job.job.id, job.gpus) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))]
+        turns += [
+            (sum_, group, at, job.job.id, job.gpus) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))
+        ]
     most = reading.policy.debug_share * sum(reading.capacity.values())
     owed: list[str] = []
     taken = 0
@@ -111,9 +113,4 @@ def _debug_runs(reading: Reading) -> list[str]:
 
 def _robbed(reading: Reading) -> list[str]:
     """Return the budgeted jobs that lost a node inside their contract."""
-    return [
-        job.job.id
-        for members in reading.members.values()
-        for job in members
-        if job.hit and _inside(reading, job)
-    ]
+    return [job.job.id for members in reading.members.values() for job in members if job.hit and _inside(reading, job)]

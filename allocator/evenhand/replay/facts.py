@@ -73,7 +73,9 @@ def declared(
     """Read what the jobs of a trace declare, for one cluster and tree."""
     shapes: dict[Shape, int] = {}
     seen: dict[object, int] = {}
-    facts = JobFacts([], [], [], [], [], [], [], [], [], [], [], [], [], lambda j, at: wire_job(trace.jobs[j], types, at))
+    facts = JobFacts(
+        [], [], [], [], [], [], [], [], [], [], [], [], [], lambda j, at: wire_job(trace.jobs[j], types, at)
+    )
     for job in trace.jobs:
         key = (
             job.gpus, job.worker_gpus, job.gpus_per_node, job.gpu_types,

@@ -112,7 +112,7 @@ class Worth:
         """What a GPU of a gang owed whole weighs (O3)."""
         f = self._w.facts
         milli = f.demand_milli[job]
-        return weight_below(self._w.tree, self._claims, f.group[job], lambda c: self._group[c] >= milli)
+        return weight_below(self._w.tree, self._claims, f.group[job], milli, self._group)
 
     def owed_gain(self, changes: list[tuple[int, int]]) -> float:
         """By how much weighted shortfalls (O2, O3) shrink if groups' own jobs held so much more, GPUs times 1,000.
