@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from evenhand.debug_runs import is_debug
 from evenhand.entitlement import Entitlement
 from evenhand.owed_gangs import SLACK_GPUS
-from evenhand.program.prices import WEIGHT_CLAIM, height_factor
+from evenhand.program.prices import WEIGHT_CLAIM, WEIGHT_DEBUG, FloatArray, height_factor
 from evenhand.snapshot import Snapshot
 from evenhand.tree import ROOT, Tree
 
@@ -30,25 +31,27 @@ def claims(snapshot: Snapshot, entitlement: Entitlement) -> Claims:
     )  # fmt: skip
 
 
-def gang_weight(snapshot: Snapshot, entitlement: Entitlement, weighed: Claims, job: int) -> float:
-    """What a GPU of an owed gang weighs (O3): as one short at all levels that do not cover it.
+def owed_weights(
+    snapshot: Snapshot, entitlement: Entitlement, weighed: Claims, owed: Sequence[int]
+) -> dict[int, float]:
+    """What a GPU of each job that is owed whole weighs (O3): as one short at all levels that do not cover it.
 
-    The most there is where it lost a node in its contract.
+    At least `WEIGHT_DEBUG` where it counts as a debug run, the most there is where it lost a node in its contract.
     """
-    if snapshot.hit[job]:
-        return WEIGHT_CLAIM
-    gang = int(snapshot.demand_milli[job]) / 1000 - SLACK_GPUS
-    return weight_below(
-        snapshot.tree, weighed, int(snapshot.group[job]), lambda c: float(entitlement.entitled[c]) >= gang
-    )
+    debug, found = is_debug(snapshot), {}
+    for j in owed:
+        gang = int(snapshot.demand_milli[j]) / 1000 - SLACK_GPUS
+        weight = weight_below(snapshot.tree, weighed, int(snapshot.group[j]), gang, entitlement.entitled)
+        found[j] = WEIGHT_CLAIM if snapshot.hit[j] else max(weight, WEIGHT_DEBUG) if debug[j] else weight
+    return found
 
 
-def weight_below(tree: Tree, weighed: Claims, group: int, covers: Callable[[int], bool]) -> float:
-    """Weight of a GPU short at a leaf and at every inner group above it up to the first that covers a gang."""
+def weight_below(tree: Tree, weighed: Claims, group: int, gang: float, entitled: Sequence[float] | FloatArray) -> float:
+    """Weight of a GPU short at a leaf and at every inner group above it up to the first that is entitled to a gang."""
     weight = weighed.leaf[group]
     for c in reversed(tree.path[group]):
         if tree.children[c]:
-            if covers(c):
+            if entitled[c] >= gang:
                 break
             weight += weighed.inner[c]
     return weight

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.claims import claims, gang_weight
+from evenhand.claims import claims, owed_weights
 from evenhand.entitlement import Entitlement
 from evenhand.fairness.group_value import wished_of
 from evenhand.fairness.target import Target
@@ -194,7 +194,7 @@ class Goals:
         ]
         self._aims = in_grains(np.asarray(target.aim_milli, dtype=np.int64)) / GRAIN
         self._leaf_weights = [weight.leaf[g] for g in target.leaves.tolist()]
-        self._owed = [(j, gang_weight(s, entitled, weight, j) * int(s.size[j])) for j in owed]
+        self._owed = [(j, w * int(s.size[j])) for j, w in owed_weights(s, entitled, weight, owed).items()]
 
     def of(self, outcome: Outcome) -> tuple[GoalValue, ...]:
         """All goals of a plan in rank order; their parts sum to the objective."""

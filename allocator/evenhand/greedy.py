@@ -27,7 +27,9 @@ def greedy(snapshot: Snapshot, entitled: Entitlement, index: Index) -> Outcome:
 
 
 def restartable(snapshot: Snapshot, entitled: Entitlement, index: Index, outcome: Outcome) -> list[int]:
-    """Preempted jobs that could start elsewhere on what a plan leaves free: they would move in two rounds (rule R3)."""
+    """Preempted jobs that could start elsewhere on what a plan leaves free, or to unallocated work: they would move in two
+    rounds (rule R3).
+    """
     return _Greedy(snapshot, entitled, index).second_starts(outcome)
 
 
@@ -84,8 +86,9 @@ class _Greedy:
         return Outcome(decisions, outcome.optimal)
 
     def _lay_out(self, outcome: Outcome) -> None:
-        """Count what a plan holds."""
+        """Count what a plan holds, and nothing else."""
         s = self._s
+        self._below.clear()
         holds = {j: d for j, d in outcome.decisions.items() if d.places}
         self._floor = open_floor(s, {j: d.places for j, d in holds.items()})
         jobs = np.fromiter(holds, dtype=np.int64, count=len(holds))
@@ -99,11 +102,18 @@ class _Greedy:
                 self._below[c] += held
 
     def second_starts(self, outcome: Outcome) -> list[int]:
-        """Requeued jobs that fit beside everything the plan runs."""
-        s = self._s
-        self._lay_out(outcome)
-        stopped = [j for j, d in sorted(outcome.decisions.items()) if d.move is Move.PREEMPT and s.live[j]]
-        return [j for j in stopped if s.jobs[j].contract.resumable and not s.hit[j] and self._try(j) is not None]
+        """Requeued jobs that fit beside everything the plan runs; budgeted ones beside what is not unallocated (U1)."""
+        s, decisions = self._s, outcome.decisions
+        stopped = [j for j, d in sorted(decisions.items()) if d.move is Move.PREEMPT and s.live[j] and not s.hit[j]]
+        stopped = [j for j in stopped if s.jobs[j].contract.resumable]
+        found = []
+        for budgeted in (True, False):
+            again = [j for j in stopped if s.budgeted[j] == budgeted]
+            if again:
+                stays = {j: d for j, d in decisions.items() if not budgeted or s.budgeted[j] or s.orphan[j]}
+                self._lay_out(Outcome(stays))
+                found += [j for j in again if self._try(j) is not None]
+        return sorted(found)
 
     def _what_stays(self) -> set[int]:
         """Running jobs that keep their place: what is pinned, then as many others as nodes and limits hold."""

@@ -1,4 +1,5 @@
-"""Gangs larger than their group's entitlement, owed at an ancestor when their group stands first there (rule O3)."""
+"""What is owed whole: gangs larger than their group's entitlement, owed at an ancestor when their group stands first there,
+debug runs, and what lost a node inside its contract (rule O3)."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from evenhand.debug_runs import debug_runs
 from evenhand.entitlement import Entitlement
 from evenhand.snapshot import Snapshot
 from evenhand.tree import ROOT
@@ -17,7 +19,7 @@ Rank = tuple[float, str, int]
 
 
 def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
-    """Jobs that are owed whole this round: at most one for each ancestor, ascending; depends on nothing that runs."""
+    """Jobs that are owed whole this round, ascending: at most one large gang for each ancestor; depends on nothing decided."""
     jobs = np.flatnonzero(snapshot.budgeted)
     leaves = sorted({int(g) for g in snapshot.group[jobs]})
     large: dict[int, list[int]] = defaultdict(list)
@@ -25,8 +27,9 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
         owner = _owner(snapshot, entitlement, j)
         if owner is not None:
             large[owner].append(j)
+    always = {*_robbed(snapshot), *debug_runs(snapshot)}
     if not large:
-        return tuple(_robbed(snapshot))
+        return tuple(sorted(always))
     standings = _Standings(snapshot, entitlement)
     below: dict[int, list[Rank]] = defaultdict(list)
     hungry: dict[int, list[Rank]] = defaultdict(list)
@@ -40,7 +43,7 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
                     hungry[c].append(rank)
                 else:
                     content[c].append(float(entitlement.leaf_entitled[g]))
-    found = set()
+    found: set[int] = set()
     for c, gangs in large.items():
         owed = entitlement.available if c == ROOT else float(entitlement.entitled[c])
         beside = owed - math.fsum(content[c])
@@ -50,7 +53,7 @@ def owed_gangs(snapshot: Snapshot, entitlement: Entitlement) -> tuple[int, ...]:
             if gang is not None:
                 found.add(gang)
                 break
-    return tuple(sorted({*found, *_robbed(snapshot)}))
+    return tuple(sorted(found | always))
 
 
 def _wants_more(snapshot: Snapshot, entitlement: Entitlement, group: int) -> bool:

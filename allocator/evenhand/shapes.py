@@ -65,12 +65,17 @@ class Sites:
     ----------
     nodes : nodes in canonical order.
     node_type : index of each node's type, shape [nodes].
+
+    Attributes
+    ----------
+    largest_node : its GPUs.
     """
 
     def __init__(self, nodes: Sequence[Node], node_type: IntArray) -> None:
         self._nodes = nodes
         self._type = node_type
         self._gpus = np.array([n.gpus for n in nodes], dtype=np.int64)
+        self.largest_node = max((n.gpus for n in nodes), default=0)
         self._domains: dict[Filter, dict[int, Domains]] = {}
         self._reach: dict[tuple[Filter, int], tuple[tuple[IntArray, list[int]], ...]] = {}
         self._needed: dict[tuple[Filter, int, int], int | None] = {}

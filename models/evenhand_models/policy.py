@@ -9,6 +9,7 @@ from pydantic import Field
 from evenhand_models.quantities import (
     Factor,
     Flag,
+    Fraction,
     PositiveSeconds,
     Seconds,
     Seed,
@@ -84,6 +85,12 @@ class Policy(WireModel):
     lost_work_weight: Factor = Field(
         default=8.0, description="How many times work counts that a stop would lose, against work that is done."
     )
+    debug_contract_s: Seconds = Field(
+        default=600,
+        description="Longest contract in seconds of a debug run: a job that cannot resume, fits one node and is owed a "
+        "start at once, whatever its group holds; 0: there are none.",
+    )
+    debug_share: Fraction = Field(default=0.125, description="Share of the GPUs that debug runs may be owed at once.")
     allow_migration: Flag = Field(
         default=True, description="Whether resumable jobs past their protection may be moved."
     )

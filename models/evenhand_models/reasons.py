@@ -17,6 +17,8 @@ class ReasonCode(StrEnum):
     """Its group is entitled to the GPUs."""
     GUARANTEED = "guaranteed"
     """Its group's guarantee covers the GPUs."""
+    DEBUG_RUN = "debug_run"
+    """A debug run: short, not resumable, on one node; owed its start at once whatever its group holds."""
     SPARE = "spare"
     """Starts above its group's entitlement, once targets are met as far as whole gangs and types allow."""
     BACKFILL = "backfill"

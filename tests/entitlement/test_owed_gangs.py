@@ -10,7 +10,7 @@ from strategies.clock import NOW, stamp
 from strategies.clusters import state_of
 
 from evenhand import allocate, audit
-from evenhand.claims import Claims, claims, gang_weight
+from evenhand.claims import Claims, claims, owed_weights
 from evenhand.entitlement import Entitlement, entitle
 from evenhand.owed_gangs import owed_gangs
 from evenhand.snapshot import Snapshot
@@ -65,7 +65,8 @@ def test_an_owed_gang_weighs_as_a_gpu_short_at_every_level_that_does_not_cover_i
     def weight(gang: int) -> tuple[float, Claims]:
         s, e, _ = _round(gang, p_a=800, p_b=700, q_a=2_000)
         found = claims(s, e)
-        return gang_weight(s, e, found, s.job_index[f"p/b-h100-{gang}-00000"]), found
+        job = s.job_index[f"p/b-h100-{gang}-00000"]
+        return owed_weights(s, e, found, [job])[job], found
 
     within, found = weight(12)  # p is owed 16 and more
     assert within == found.leaf[2] == pytest.approx((750 / 700) ** 4, abs=1e-3)

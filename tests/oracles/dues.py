@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from evenhand_models import ClusterState, Job, Plan
+from evenhand_models import ClusterState, Job, JobState, Plan
 from oracles.reading import Reader
 from oracles.splits import most_drawn
 
@@ -169,6 +169,37 @@ class Dues:
             gang = self._asked(hungry, small) or self._asked(leaves, gangs)
             if gang is not None:
                 owed.add(gang.id)
+        return owed | self._debug_runs()
+
+    def debug(self, job: Job) -> bool:
+        """Whether a job counts as a debug run (O3)."""
+        reader = self.reader
+        fits = any(node.gpus >= job.gpus for node in reader.state.nodes)
+        lasts = reader.protection_s(job)
+        return fits and reader.budgeted(job) and not job.contract.resumable and lasts <= reader.policy.debug_contract_s
+
+    def _debug_runs(self) -> set[str]:
+        """Ids of the debug runs that are owed: groups take turns, the one with the shortest list so far first (O3)."""
+        reader, owed, asked = self.reader, set[str](), dict[str, int]()
+        left = [
+            j
+            for j in self.jobs
+            if self.debug(j)
+            and (
+                j.state is JobState.PENDING or reader.hit(j) or reader.now < reader.started(j) + reader.protection_s(j)
+            )
+        ]
+        room = sum(reader.capacity[t] for t in reader.types) * reader.policy.debug_share
+        while left:
+            heads: dict[str, Job] = {}
+            for job in sorted(left, key=lambda j: (-j.priority, min(j.submitted_at, reader.state.now), j.id)):
+                heads.setdefault(str(reader.group_of[job.id]), job)
+            group = min(heads, key=lambda g: (asked.get(g, 0) + heads[g].gpus, g))
+            job = heads[group]
+            left.remove(job)
+            asked[group] = asked.get(group, 0) + job.gpus
+            if sum(j.gpus for j in self.jobs if j.id in owed) + job.gpus <= room:
+                owed.add(job.id)
         return owed
 
     def gang_weight(self, job: Job) -> float:
@@ -177,12 +208,13 @@ class Dues:
             return 300.0
         group = str(self.reader.group_of[job.id])
         weight = self.leaf[group].claim
+        least = 10.0 if self.debug(job) else 0.0
         for above in self.reader.lineage(group):
             if self.reader.children(above):
                 if self.of[above].entitled >= self.reader.demand(job) - SLACK:
                     break
                 weight += self.of[above].claim * 2 ** min(self.height(above), 10)
-        return weight
+        return max(weight, least)
 
     def _asked(self, rivals: set[str], gangs: dict[str, list[Job]]) -> Job | None:
         """The first gang of the rival that stands first, if it does so with one contract of the gang charged."""

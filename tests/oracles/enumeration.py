@@ -272,16 +272,18 @@ class Enumeration:
         reader = self.reader
         if reader.policy.allow_migration:
             return True
-        used = dict.fromkeys(reader.nodes, 0)
-        held = dict.fromkeys(self.prices.limited, 0)
-        for (job, _), spot in zip(self.jobs, spots, strict=True):
-            for node, gpus in spot:
-                used[node] += gpus
-                for group in held:
-                    held[group] += gpus if self._is_in(job, group) else 0
         for (job, _), move in zip(self.jobs, moves, strict=True):
             if move.what != "preempt" or reader.hit(job) or not job.contract.resumable:
                 continue
+            used = dict.fromkeys(reader.nodes, 0)
+            held = dict.fromkeys(self.prices.limited, 0)
+            for (other, _), spot in zip(self.jobs, spots, strict=True):
+                if reader.budgeted(job) and reader.live(other) and not reader.budgeted(other):
+                    continue  # unallocated work makes way for it
+                for node, gpus in spot:
+                    used[node] += gpus
+                    for group in held:
+                        held[group] += gpus if self._is_in(other, group) else 0
             for kind in reader.fitting[job.id]:
                 for size in self.moves.sizes(job):
                     if any(self._is_in(job, g) and held[g] + size > self.limit(g) for g in held):

@@ -20,6 +20,7 @@ from evenhand.replay.schedulers.engine import full_round as engine_round
 from evenhand.replay.schedulers.engine.full_round import Unhurried, state_of
 from evenhand.replay.world import World
 from evenhand_models import ClusterState
+from evenhand_models.traces import TraceJob
 from replay.build import HOUR, T0, cluster, ends, job, of, random_trace, run, starts, trace
 
 ACTIONS = {Move.START: "start", Move.KEEP: "keep", Move.MIGRATE: "migrate", Move.REPAIR: "migrate",
@@ -150,6 +151,34 @@ def test_a_debug_job_takes_the_place_of_unallocated_work_at_once() -> None:
     assert ends(result)["debug"] == 627
     assert of(result, "preemptions", "free") == 1
     assert result.rounds.displacements == 1
+
+
+def _both_hold_their_half() -> list[TraceJob]:
+    """A and B a node each, A's inside its contract; B's can be stopped and has just saved its work."""
+    mine = job("a", "A", 8, 0, 20 * HOUR, min_runtime_s=8 * HOUR)
+    return [mine, *(job(f"b{i}", "B", 1, 0, 20 * HOUR, min_runtime_s=60, resumable=True) for i in range(8))]
+
+
+def test_a_debug_run_starts_at_once_though_its_group_holds_all_it_is_owed() -> None:
+    """Between full rounds, as many as `debug_share` allows, and none that may ask for it again and again."""
+    came = 2 * HOUR + 300
+    runs = [job(f"d{i}", "A", 1, came + i, 5 * HOUR, min_runtime_s=600, resumable=False) for i in range(3)]
+    again = job("r", "A", 1, came, 5 * HOUR, min_runtime_s=600, resumable=True)
+    what = trace(*_both_hold_their_half(), *runs, again, end_s=came + 5)
+    result = run(what, cluster(groups={"A": 1, "B": 1}), EVENHAND, Policy(), full_round_s=HOUR)
+    begun = starts(result)
+    assert [begun[name] for name in ("d0", "d1", "d2", "r")] == [came, came + 1, -1, -1]
+    assert int(result.jobs.preemptions.sum()) == 2
+
+
+def test_a_debug_run_goes_before_the_elders_of_its_group_when_gpus_come_free() -> None:
+    ends_at = 3_000
+    holds = job("x", "A", 16, 0, ends_at, min_runtime_s=8 * HOUR)
+    line = [job(f"t{i:02}", "A", 1, 10 + i, HOUR, min_runtime_s=HOUR) for i in range(20)]
+    what = trace(holds, *line, job("d", "A", 1, 2_000, 60, min_runtime_s=60, resumable=False))
+    result = run(what, cluster(), EVENHAND)
+    assert starts(result)["d"] == ends_at
+    assert sorted(at for name, at in starts(result).items() if name[0] == "t")[:15] == [ends_at] * 15
 
 
 def test_a_limit_of_a_group_holds_between_full_rounds_too() -> None:

@@ -37,6 +37,9 @@ def wire_policy(draws: Draws, least_cap_s: int) -> dict[str, Any]:
         policy["allow_migration"] = False
     if draws.chance(20):
         policy["max_protection_s"] = max(least_cap_s, draws.pick((14_400, 3_600, 100, 0)))
+    if draws.chance(40):
+        policy["debug_contract_s"] = draws.pick((600, 0, 3_600, 28_800))
+        policy["debug_share"] = draws.pick((0.5, 1.0, 0.25, 0.0))
     return policy
 
 

@@ -12,7 +12,7 @@ from math import exp, floor, fsum, inf, log
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.jobs import JobReading
 from evenhand.audit.numbers import SIXTEEN, sixteenths
-from evenhand.audit.owed import owed_gangs
+from evenhand.audit.owed import is_debug, owed_gangs
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.split import Claim, scaled_floors, split
 
@@ -60,7 +60,10 @@ class Dues:
     owed: tuple[str, ...]
 
     def gang_weight(self, reading: Reading, job: JobReading) -> float:
-        """Return what a GPU of an owed gang weighs: as one short at every level it exceeds; 300 for hit jobs (O3)."""
+        """Return what a GPU of an owed job weighs: as one short at every level it exceeds (O3).
+
+        10 at least for debug runs; 300 for hit jobs.
+        """
         if job.hit:
             return 300.0
         group = str(job.group)
@@ -69,7 +72,8 @@ class Dues:
             reading.tree.path(group)[0 if reading.tree.below(group) else 1 :],
         )
         above = (self.claim.get(at, 1.0) * (1 << min(10, reading.tree.height[at])) for at in exceeded)
-        return fsum([self.leaf_claim.get(group, 1.0), *above])
+        weight = fsum([self.leaf_claim.get(group, 1.0), *above])
+        return max(10.0, weight) if is_debug(reading, job) else weight
 
 
 def dues(reading: Reading) -> Dues:

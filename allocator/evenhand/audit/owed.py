@@ -1,9 +1,11 @@
-"""O3's owed gangs: larger than their leaf's entitlement, each owed at the lowest group that covers it."""
+"""What O3 owes whole: gangs larger than their leaf's entitlement at the lowest group that covers it, debug runs, jobs robbed
+of a node."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
+from itertools import accumulate
 from math import fsum, inf
 
 from evenhand.audit.amounts import TOLERANCE
@@ -18,7 +20,7 @@ def owed_gangs(
     leaf: Mapping[str, float],
     wanted: Mapping[str, float],
 ) -> tuple[str, ...]:
-    """Return the ids of the owed gangs.
+    """Return the ids of what is owed whole.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ def owed_gangs(
             if asked is not None:
                 owed.append(asked)
                 break
-    return tuple(sorted({*owed, *_robbed(reading)}))
+    return tuple(sorted({*owed, *_robbed(reading), *_debug_runs(reading)}))
 
 
 def _asked(reading: Reading, part: Mapping[str, float], rivals: list[str], gangs: list[JobReading]) -> str | None:
@@ -77,13 +79,38 @@ def _asked(reading: Reading, part: Mapping[str, float], rivals: list[str], gangs
     return job.job.id if all(charged < stands(other) for other in rivals if other != first) else None
 
 
+def is_debug(reading: Reading, job: JobReading) -> bool:
+    """Return whether a job counts as a debug run: short contract, not resumable, no larger than the largest node (O3)."""
+    short = job.budgeted and not job.job.contract.resumable and job.length_s <= reading.policy.debug_contract_s
+    return short and job.gpus <= max((node.gpus for node in reading.nodes.values()), default=0)
+
+
+def _inside(reading: Reading, job: JobReading) -> bool:
+    """Return whether a job that has started is inside its contract."""
+    return job.started_at is not None and reading.state.now < job.started_at + timedelta(seconds=job.length_s)
+
+
+def _debug_runs(reading: Reading) -> list[str]:
+    """Return the debug runs that are owed, who asks for least in its own group first, up to `debug_share` of all GPUs."""
+    now = reading.state.now
+    turns: list[tuple[int, str, int, str, int]] = []
+    for group, members in reading.members.items():
+        runs = [job for job in members if is_debug(reading, job) and (job.pending or job.hit or _inside(reading, job))]
+        runs.sort(key=lambda j: (-j.priority, min(j.job.submitted_at, now), j.job.id))
+        asked = accumulate(job.gpus for job in runs)
+        turns += [
+            (sum_, group, at, job.job.id, job.gpus) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))
+        ]
+    most = reading.policy.debug_share * sum(reading.capacity.values())
+    owed: list[str] = []
+    taken = 0
+    for _, _, _, job_id, gpus in sorted(turns):
+        if taken + gpus <= most:
+            taken += gpus
+            owed.append(job_id)
+    return owed
+
+
 def _robbed(reading: Reading) -> list[str]:
     """Return the budgeted jobs that lost a node inside their contract."""
-    return [
-        job.job.id
-        for members in reading.members.values()
-        for job in members
-        if job.hit
-        and job.started_at is not None
-        and reading.state.now < job.started_at + timedelta(seconds=job.length_s)
-    ]
+    return [job.job.id for members in reading.members.values() for job in members if job.hit and _inside(reading, job)]

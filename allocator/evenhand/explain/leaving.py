@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from evenhand.debug_runs import debug_runs
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.losses import lost_nodes
 from evenhand.explain.ranks import Ranks
@@ -33,6 +34,10 @@ class Leaving:
             for c in s.tree.path[int(s.group[j])]:
                 found[c] += int(s.held[j])
         return found
+
+    @cached_property
+    def _debug(self) -> frozenset[int]:
+        return frozenset(debug_runs(self._s))
 
     def _limited_by(self, job: int) -> tuple[int, int] | None:
         """The lowest group above a job that held more than its limit before the plan, and its limit."""
@@ -104,10 +109,14 @@ class Leaving:
         else:
             ended = "it is unallocated use without protection"
         sides = [self._side(g, "has") for g in others[:_MOST_GROUPS]]
-        own = [j for j in guests if s.group[j] == mine]
+        own = [j for j in guests if s.group[j] == mine and j not in self._debug]
         if own:
             top = max(s.jobs[j].priority for j in own)
             sides.append(f"its own group gives priority {top} before its {s.jobs[job].priority}")
+        debug = [s.jobs[j].id for j in guests if j in self._debug]
+        if debug:
+            owed = "is a debug run and owed its" if len(debug) == 1 else "are debug runs and owed their"
+            sides.append(f"{named('job', debug)} {owed} start at once (rule O3)")
         message = (
             f"{named('Job', names)} {'gets' if len(names) == 1 else 'get'} its {self._gpus(job)} (rule R1): "
             f"{', '.join(sides)}; its {self._side(mine, 'had')}; {ended}, {self._loss(job)} and {back}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from evenhand.debug_runs import debug_runs
 from evenhand.entitlement import Entitlement
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.ranks import SLACK, Ranks
@@ -70,6 +71,10 @@ class Starting:
         code, ground, refs = self._ground(job, g)
         return (reason(code, f"{on}: {ground}{then}.", [group, *refs, *waits[:10]]),)
 
+    @cached_property
+    def _debug(self) -> frozenset[int]:
+        return frozenset(debug_runs(self._s))
+
     def _charged(self, d: Decision) -> float:
         return d.gpus * int(self._s.rate_milli[d.gpu_type]) / 1000
 
@@ -98,6 +103,9 @@ class Starting:
             return ReasonCode.GUARANTEED, f"{text}; {fares} after this round", [s.tree.ids[c]]
         if held <= entitled + SLACK:
             return ReasonCode.ENTITLED, f"{fares} after this round", []
+        if job in self._debug:
+            text = "a debug run is owed its start whatever its group holds"
+            return ReasonCode.DEBUG_RUN, f"{text}; {fares} after this round", []
         if int(s.demand_milli[job]) / 1000 > entitled + SLACK:
             owed = self._owed(job, group, entitled)
             if owed is not None:

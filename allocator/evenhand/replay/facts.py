@@ -39,7 +39,7 @@ class JobFacts:
     group : index in the tree, -1 if unknown; shape : index into `shapes`, -1 if the job fits nothing.
     submit_s, contract_s, priority, resumable : as declared; the contract cut to the policy's longest.
     budgeted : whether its use is charged (rule S8); submit_s moves when a job starts over.
-    demand_milli : charged demand in thousandths (rule D).
+    demand_milli : charged demand in thousandths (rule D); debug : whether it counts as a debug run (rule O3).
     """
 
     ids: list[str]
@@ -54,6 +54,7 @@ class JobFacts:
     shapes: list[Shape]
     budgeted: list[bool]
     demand_milli: list[int]
+    debug: list[bool]
     wire: Callable[[int, datetime], Job]
     """Makes a job as the engine reads it, waiting since an instant."""
 
@@ -72,7 +73,9 @@ def declared(
     """Read what the jobs of a trace declare, for one cluster and tree."""
     shapes: dict[Shape, int] = {}
     seen: dict[object, int] = {}
-    facts = JobFacts([], [], [], [], [], [], [], [], [], [], [], [], lambda j, at: wire_job(trace.jobs[j], types, at))
+    facts = JobFacts(
+        [], [], [], [], [], [], [], [], [], [], [], [], [], lambda j, at: wire_job(trace.jobs[j], types, at)
+    )
     for job in trace.jobs:
         key = (
             job.gpus, job.worker_gpus, job.gpus_per_node, job.gpu_types,
@@ -96,6 +99,12 @@ def declared(
         facts.shape.append(at if group is not None else -1)
         facts.budgeted.append(job.min_runtime_s > 0 and group is not None and tree.claim[group])
     facts.shapes = list(shapes)
+    facts.debug = [
+        budgeted and not resumable and contract <= policy.debug_contract_s and size <= sites.largest_node
+        for budgeted, resumable, contract, size in zip(
+            facts.budgeted, facts.resumable, facts.contract_s, facts.size, strict=True
+        )
+    ]
     for j, at in enumerate(facts.shape):
         best = max((rates[t] for t in facts.shapes[at].types), default=0) if at >= 0 else 0
         facts.demand_milli.append(facts.size[j] * best)

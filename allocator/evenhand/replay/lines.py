@@ -8,12 +8,12 @@ from evenhand.replay.facts import JobFacts
 
 Rank = tuple[int, int, int]
 """Seniority inside a group: minus priority, submitted, place in the trace."""
-Owner = tuple[int, bool]
-"""Group, and whether budgeted."""
+Owner = tuple[int, bool, bool]
+"""Group, whether budgeted, and whether a debug run: these are owed their start before their elders."""
 
 
 class Lines:
-    """Waiting jobs by shape, then by (group, budgeted), in order of seniority."""
+    """Waiting jobs by shape, then by owner, in order of seniority."""
 
     def __init__(self, facts: JobFacts) -> None:
         self._facts = facts
@@ -34,14 +34,14 @@ class Lines:
         """A job begins to wait."""
         f = self._facts
         lines = self.by_shape.setdefault(f.shape[job], {})
-        line = lines.setdefault((f.group[job], f.budgeted[job]), [])
+        line = lines.setdefault((f.group[job], f.budgeted[job], f.debug[job]), [])
         insort(line, self.rank(job))
         self.waiting.add(job)
 
     def leave(self, job: int) -> None:
         """A job waits no longer."""
         f = self._facts
-        owner = (f.group[job], f.budgeted[job])
+        owner = (f.group[job], f.budgeted[job], f.debug[job])
         lines = self.by_shape[f.shape[job]]
         line = lines[owner]
         at = bisect_left(line, self.rank(job))

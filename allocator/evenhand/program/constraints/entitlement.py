@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.claims import claims, gang_weight
+from evenhand.claims import claims, owed_weights
 from evenhand.gangs_below import GRAIN, GangsBelow, in_grains, in_grains_held
 from evenhand.program.prices import SCALE, guarantee_weight
 from evenhand.program.variables import Program
@@ -80,7 +80,7 @@ def add_rows(program: Program) -> None:
     """Shortfall columns and rows of the tree and the leaves, and the price of owed gangs."""
     s, tree, entitled = program.snapshot, program.snapshot.tree, program.entitlement
     ways, gangs, weight = _ways(program), GangsBelow(s), claims(s, entitled)
-    _price_owed(program, ways, {j: gang_weight(s, entitled, weight, j) for j in program.owed})
+    _price_owed(program, ways, owed_weights(s, entitled, weight, program.owed))
     below = _groups_with_ways(s, ways)
     first = ways.first.tolist()
     top = max(tree.height, default=0)

@@ -46,7 +46,7 @@ class TimeFairShare:
         start_in_order(world, key)
         hopeless: set[tuple[int, int]] = set()
         heads = [(shape, line[0][2]) for shape, by in lines.by_shape.items() for line in by.values()]
-        for shape, job in sorted(heads, key=lambda h: (key(h[1], (world.facts.group[h[1]], True)), h)):
+        for shape, job in sorted(heads, key=lambda h: (key(h[1], (world.facts.group[h[1]], True, False)), h)):
             group = world.facts.group[job]
             within = self._held(world, group) + world.facts.demand_milli[job] <= 1000 * self._fair[group] + 1
             if (shape, group) in hopeless or not within:

@@ -71,7 +71,8 @@ class Evenhand:
         snapshot, outcome, owed = full_round(state, policy)
         number = {world.facts.ids[j]: j for j in [*world.lines.jobs(), *world.runs]}
         carry_out(world, snapshot, outcome, number)
-        self._worth.gangs = frozenset(number[snapshot.jobs[at].id] for at in owed)
+        whole = (number[snapshot.jobs[at].id] for at in owed)
+        self._worth.gangs = frozenset(j for j in whole if not world.facts.debug[j])
         self._refresh(world)
         self._incremental.fill(None)
         self._full_at_s = self._cheapest_moment(world)

@@ -56,16 +56,17 @@ def state_of(world: World, t0: datetime) -> ClusterState:
 def _who_may_start(world: World) -> list[int]:
     """Waiting jobs that a round could start, or that change what is owed.
 
-    Of jobs alike in group, kind, shape and priority the eldest are enough, as many as the cluster could hold and one
-    more: the others start after them, and demand is cut to capacity (D1). With several types all budgeted ones are
-    told, because the mix of speedups in a group counts (T). Unallocated ones count for nobody and displace nobody (U1):
-    as many as what they hold now and what is idle could hold; GPUs that a round frees beyond that they get after it.
+    Of jobs alike in group, kind (budgeted, debug run), shape and priority the eldest are enough, as many as the cluster
+    could hold and one more: the others start after them, and demand is cut to capacity (D1). With several types all
+    budgeted ones are told, because the mix of speedups in a group counts (T). Unallocated ones count for nobody and
+    displace nobody (U1): as many as what they hold now and what is idle could hold; GPUs that a round frees beyond that
+    they get after it.
     """
     there = sum(n.gpus for n in world.ground.nodes) if len(world.types) == 1 else sys.maxsize
     spare = sum(world.ground.idle) + sum(run.gpus for run in world.runs.values() if not run.milli)
     found: list[int] = []
     for shape, lines in world.lines.by_shape.items():
-        for (_, budgeted), line in lines.items():
+        for (_, budgeted, _), line in lines.items():
             most = (there if budgeted else spare) // world.facts.shapes[shape].gpus + 1
             if len(line) <= most:
                 found.extend(rank[2] for rank in line)

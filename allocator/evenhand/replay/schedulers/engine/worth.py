@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 
 from evenhand.claims import Claims, weight_below
-from evenhand.program.prices import AGE_STEP, PRESENCE, PRIORITY, STOP
+from evenhand.program.prices import AGE_STEP, PRESENCE, PRIORITY, STOP, WEIGHT_DEBUG
 from evenhand.replay.facts import JobFacts
 from evenhand.replay.schedulers.engine.owed import Owed
 from evenhand.replay.world import World
@@ -28,6 +28,7 @@ class Worth:
         self._lvl, self._levels = _places(world.facts)
         self.gangs: frozenset[int] = frozenset()
         """Gangs owed whole at an ancestor, as the last full round has found (rule O3)."""
+        self._debug_known = ((-1, -1), 0.0)
         self._leaf: list[float] = []
         self._group: list[float] = []
         self._claims = Claims((), ())
@@ -84,17 +85,34 @@ class Worth:
         if not f.budgeted[job]:
             return 0.0
         levels = self.owed_gain([(f.group[job], f.demand_milli[job])]) / max(1, f.demand_milli[job])
-        return levels + (self._gang_weight(job) if job in self.gangs else 0.0)
+        return levels + self._owed_weight(job)
 
     def whole(self, job: int) -> float:
-        """What it is worth that a gang owed whole runs (O3), in GPUs."""
-        return self._gang_weight(job) * self._w.facts.size[job] if job in self.gangs else 0.0
+        """What it is worth that a job owed whole runs (O3), in GPUs."""
+        return self._owed_weight(job) * self._w.facts.size[job]
+
+    def _owed_weight(self, job: int) -> float:
+        """What a GPU of a job weighs that is owed whole: a large gang or a waiting debug run (O3)."""
+        f = self._w.facts
+        weight = self._gang_weight(job) if job in self.gangs else 0.0
+        if f.debug[job] and job not in self._w.runs and f.size[job] <= self._debug_left():
+            weight = max(weight, WEIGHT_DEBUG)
+        return weight
+
+    def _debug_left(self) -> float:
+        """GPUs that debug runs may be owed beside those inside their contracts."""
+        w = self._w
+        now = (w.now_s, w.displacements)
+        if self._debug_known[0] != now:
+            inside = sum(run.gpus for j, run in w.runs.items() if w.facts.debug[j] and w.now_s < run.protected_until_s)
+            self._debug_known = (now, w.policy.debug_share * sum(w.ground.capacity) - inside)
+        return self._debug_known[1]
 
     def _gang_weight(self, job: int) -> float:
         """What a GPU of a gang owed whole weighs (O3)."""
         f = self._w.facts
         milli = f.demand_milli[job]
-        return weight_below(self._w.tree, self._claims, f.group[job], lambda c: self._group[c] >= milli)
+        return weight_below(self._w.tree, self._claims, f.group[job], milli, self._group)
 
     def owed_gain(self, changes: list[tuple[int, int]]) -> float:
         """By how much weighted shortfalls (O2, O3) shrink if groups' own jobs held so much more, GPUs times 1,000.

@@ -1,0 +1,46 @@
+"""Debug runs: short jobs that are owed a start at once, whatever their group holds (rule O3)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+
+from evenhand.shapes import BoolArray
+from evenhand.snapshot import Snapshot
+
+
+def is_debug(snapshot: Snapshot) -> BoolArray:
+    """Which jobs count as debug runs, bool [J].
+
+    Budgeted, not resumable (what comes back after a stop would be owed again and again), with a contract of at most
+    `debug_contract_s`, and no larger than the largest node.
+    """
+    s = snapshot
+    return s.budgeted & ~s.resumable & (s.contract_s <= s.policy.debug_contract_s) & (s.size <= s.sites.largest_node)
+
+
+def debug_runs(snapshot: Snapshot) -> list[int]:
+    """Debug runs that wait, have lost a node, or are inside their contract: at most `debug_share` of the usable GPUs.
+
+    Groups take turns: who asks for least with it in its own group comes first, inside a group by priority, then age.
+    Depends on nothing that the round decides: a run that starts stays among them until its contract ends.
+    """
+    s = snapshot
+    owed_now = ~s.running | s.hit | (s.now_s < np.nan_to_num(s.started_s) + s.contract_s)
+    lines: dict[int, list[int]] = defaultdict(list)
+    for j in np.flatnonzero(is_debug(s) & owed_now).tolist():
+        lines[int(s.group[j])].append(j)
+    turns = []
+    for g, line in lines.items():
+        asked = 0
+        for at, j in enumerate(sorted(line, key=s.seniority)):
+            asked += int(s.size[j])
+            turns.append((asked, s.tree.ids[g], at, j))
+    most, taken = s.policy.debug_share * int(s.capacity.sum()), 0
+    owed = []
+    for _, _, _, j in sorted(turns):
+        if taken + int(s.size[j]) <= most:
+            taken += int(s.size[j])
+            owed.append(j)
+    return owed
