@@ -84,11 +84,11 @@ def test_they_change_nothing_of_what_groups_are_owed() -> None:
     assert entitled(with_them) == entitled(without)
 
 
-def test_a_gpu_of_one_weighs_ten_at_least_and_more_where_its_group_is_further_behind() -> None:
+def test_a_gpu_of_one_weighs_three_at_least_and_more_where_its_group_is_further_behind() -> None:
     def weight(used: float) -> float:
         s = snapshot({"h100": 64}, AB, runs("a", 1) + jobs("b", 100), node=8, usage={"a": used, "b": 100.0})
         e = entitle(s)
         return owed_weights(s, e, claims(s, e), debug_runs(s))[s.job_index["a-h100-1-00000"]]
 
-    assert weight(100.0) == 10.0
+    assert weight(100.0) == 3.0
     assert weight(25.0) == pytest.approx((62.5 / 25) ** 4, abs=1e-3)

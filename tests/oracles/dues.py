@@ -208,7 +208,7 @@ class Dues:
             return 300.0
         group = str(self.reader.group_of[job.id])
         weight = self.leaf[group].claim
-        least = 10.0 if self.debug(job) else 0.0
+        least = 3.0 if self.debug(job) else 0.0
         for above in self.reader.lineage(group):
             if self.reader.children(above):
                 if self.of[above].entitled >= self.reader.demand(job) - SLACK:

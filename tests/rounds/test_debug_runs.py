@@ -11,7 +11,7 @@ from evenhand_models import ClusterState, Job, Policy
 
 def crowded(*waiting: Job, resumable: bool = True) -> ClusterState:
     """Sixteen nodes: A and B hold what they are owed; nothing can be stopped but half of B's work."""
-    saved = {"checkpointed_at": after(-10)} if resumable else {}
+    saved = {"checkpointed_at": after(-5)} if resumable else {}
     held = [job(f"a{i}", "A", 8, c=240, on={f"n{i:02}": 8}, ran=30) for i in range(8)]
     held += [job(f"b{i}", "B", 8, c=240, on={f"n{8 + i:02}": 8}, ran=30) for i in range(4)]
     held += [job(f"c{i}", "B", 8, c=60, resumable=resumable, on={f"n{12 + i}": 8}, ran=300, **saved) for i in range(4)]

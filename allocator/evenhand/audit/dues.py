@@ -62,7 +62,7 @@ class Dues:
     def gang_weight(self, reading: Reading, job: JobReading) -> float:
         """Return what a GPU of an owed job weighs: as one short at every level it exceeds (O3).
 
-        10 at least for debug runs; 300 for hit jobs.
+        3 at least for debug runs; 300 for hit jobs.
         """
         if job.hit:
             return 300.0
@@ -73,7 +73,7 @@ class Dues:
         )
         above = (self.claim.get(at, 1.0) * (1 << min(10, reading.tree.height[at])) for at in exceeded)
         weight = fsum([self.leaf_claim.get(group, 1.0), *above])
-        return max(10.0, weight) if is_debug(reading, job) else weight
+        return max(3.0, weight) if is_debug(reading, job) else weight
 
 
 def dues(reading: Reading) -> Dues:
