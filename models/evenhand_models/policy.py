@@ -100,8 +100,8 @@ class Policy(WireModel):
     seed: Seed = Field(default=0, description="Seed of the solvers' choices.")
     workers: Threads = Field(
         default=1,
-        description="Threads the solvers may use: with two a plan is found sooner; with deterministic it is the same for "
-        "any number, else every one of them is put to use.",
+        description="Threads a round may use. With deterministic two at most are, for the same plan sooner; else all are, "
+        "for a better plan in the same time.",
     )
     deterministic: Flag = Field(
         default=True,
