@@ -40,6 +40,8 @@ SMALL_S = 0.01
 """What the relaxation of a small program may take for a bound where no time is left."""
 ROUGHLY = 0.03
 """How near bound and mix are brought before envy rows come in, as a share of target throughput."""
+ENVY_CLOCK = 0.65
+"""Share of what the clock leaves that must be left after the first plans for envy rows to come in, a safeguard."""
 LEG = 15
 """Neighbourhoods between trades."""
 PATIENCE, LAST_PATIENCE = 15, 60
@@ -214,12 +216,13 @@ class _Search:
         known = self._memory is not None and self._memory.knows
         if self._generation is None and known:
             self.envy_rows.recall()
+        there_s = self._budget.wall_s
         x = self._generate(CLOSE if known or self._generation is not None else ROUGHLY)
         if x is None or self._generation is None:
             return
         mix = self._generation.mixture()
         taken = x.astype(np.float64) if mix is None else mix.x
-        if self.envy_rows.much_in(*envy.held(self._program, taken)) and self._budget.in_time():
+        if self.envy_rows.much_in(*envy.held(self._program, taken)) and self._budget.leaves(ENVY_CLOCK * there_s):
             self.envy_rows.add()
             x = self._generate(CLOSE)
         elif not known:
@@ -228,9 +231,11 @@ class _Search:
         if x is not None and mix is not None:
             with self._deadline.stage("between"):
                 x = self._points.fitted(mix, x)
-                if not self._budget.exhausted:
+            first = self._traded(x)
+            if not self._budget.exhausted:
+                with self._deadline.stage("between"):
                     x = self._points.between(mix, x)
-            x = self._traded(x)
+            x = self._traded(x) if self._points.worth(x) > self._points.worth(first) else first
         self._x = x
         self._offer(x)
 
