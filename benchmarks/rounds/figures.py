@@ -15,7 +15,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 from churn import next_round
@@ -62,28 +62,31 @@ CORNERS = {
 }
 
 
-def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float) -> dict[str, Any]:
-    """Solve one round, in this process."""
+def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float, workers: int) -> dict[str, Any]:
+    """Solve one round, in this process; with several workers by the wall clock, and as far as the clock allows."""
     body = document(SIZES[size], CORNERS[corner], seed)
     parse_document(document(SIZES["S"], LOOSE, seed))  # imports and caches of a resident process
     allocate(parse_document(document(SIZES["S"], LOOSE, seed)).state)
-    evenhand.deadline.perf_counter = process_time  # type: ignore[attr-defined]  limits in CPU seconds: machines are shared
+    clock = process_time if workers == 1 else perf_counter
+    evenhand.deadline.perf_counter = clock  # type: ignore[attr-defined]  limits in CPU seconds: machines are shared
+    threads = {"workers": workers, "deterministic": workers == 1}
     decide = allocate
     if corner == "warm":
         before = parse_document(body)
-        session = Session(before.effective_policy.model_copy(update={"time_limit_s": LIMITS_S[size]}))
+        session = Session(before.effective_policy.model_copy(update={"time_limit_s": LIMITS_S[size], **threads}))
         first = session.allocate(before.state)
         session.policy = session.policy.model_copy(update={"time_limit_s": limit_s})
         body = json.dumps(next_round(json.loads(body), first, CHURN, seed), separators=(",", ":")).encode()
         decide = lambda state, _: session.allocate(state)  # noqa: E731
-    start = process_time()
+    start = clock()
     request = parse_document(body)
-    policy = request.effective_policy.model_copy(update={"time_limit_s": limit_s})
+    policy = request.effective_policy.model_copy(update={"time_limit_s": limit_s, **threads})
     plan = decide(request.state, policy)
     plan.to_json_bytes()
     proof = plan.certificate
     found: dict[str, Any] = {
-        "size": size, "corner": corner, "seed": seed, "limit_s": limit_s, "cpu_s": process_time() - start,
+        "size": size, "corner": corner if workers == 1 else f"{corner}, {workers} workers", "seed": seed,
+        "limit_s": limit_s, "cpu_s": clock() - start,
         "status": proof.status.value, "gap": proof.gap, "objective": proof.objective, "bound": proof.bound,
         "target_throughput": proof.target_throughput, "stages_ms": plan.solver.stages_ms,
         "goals": {g.name: g.value * g.weight for g in proof.goals},
@@ -99,9 +102,9 @@ def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float) -> di
     return found
 
 
-def apart(size: str, corner: str, seed: int, limit_s: float, peers_s: float) -> dict[str, Any]:
+def apart(size: str, corner: str, seed: int, limit_s: float, peers_s: float, workers: int) -> dict[str, Any]:
     """The same, in a process of its own."""
-    asked = ["--one", size, corner, str(seed), str(limit_s), str(peers_s)]
+    asked = ["--one", size, corner, str(seed), str(limit_s), str(peers_s), str(workers)]
     done = subprocess.run([sys.executable, __file__, *asked], capture_output=True, text=True, check=False)
     if done.returncode:
         return {"size": size, "corner": corner, "seed": seed, "error": done.stderr.strip().splitlines()[-1][:300]}
@@ -132,17 +135,18 @@ def main() -> None:
     parser.add_argument("--corners", nargs="+", choices=CORNERS, default=["loose", "tight"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--limit-s", type=float, help="time limit of every round; else by size")
+    parser.add_argument("--workers", type=int, default=1, help="threads of a round; several: wall seconds")
     parser.add_argument("--peers-s", type=float, default=0.0, help="CPU seconds for each peer, 0: none")
     parser.add_argument("--json", type=Path, help="write all figures there")
     parser.add_argument("--doc", type=Path, help="write the page there, its picture to img/ beside it")
     parser.add_argument("--again", type=Path, help="take the figures of an earlier run (--json) instead of measuring")
     parser.add_argument("--expect", action="store_true", help="keep what was measured as expectations")
     parser.add_argument("--check", action="store_true", help="fail where something is clearly worse than expected")
-    parser.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--one", nargs=6, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:
-        size, corner, seed, limit, peers = asked.one
-        print(json.dumps(one(size, corner, int(seed), float(limit), float(peers))))
+        size, corner, seed, limit, peers, workers = asked.one
+        print(json.dumps(one(size, corner, int(seed), float(limit), float(peers), int(workers))))
         return
     rows = json.loads(asked.again.read_text()) if asked.again else measured(asked)
     Console().print(table(rows))
@@ -170,9 +174,8 @@ def measured(asked: argparse.Namespace) -> list[dict[str, Any]]:
         task = progress.add_task("rounds", total=len(cells))
         for size, corner, seed in cells:
             progress.update(task, description=f"{size} {corner} {seed}")
-            rows.append(
-                apart(size, corner, seed, asked.limit_s or SHORTER_S.get(corner, LIMITS_S)[size], asked.peers_s)
-            )
+            limit_s = asked.limit_s or SHORTER_S.get(corner, LIMITS_S)[size]
+            rows.append(apart(size, corner, seed, limit_s, asked.peers_s, asked.workers))
             progress.advance(task)
     return rows
 

@@ -17,7 +17,8 @@ Made by `python benchmarks/rounds/figures.py --doc docs/performance.md`; do not 
 % of the GPUs held, half of that protected. Loose: `fair_share` targets and demand 6 x supply; tight: `envy_free`
 targets and demand 2.5 x supply; warm: a loose round a minute after another, decided by the same `Session`, 1 % of the
 jobs ended and as many new. JSON text in, audited plan as JSON text out, one core, **CPU seconds** (also the
-clock of the time limit, so that a shared machine does not decide).
+clock of the time limit, so that a shared machine does not decide). *2 workers*: `workers` 2, `deterministic: false`,
+wall seconds on two cores.
 
 `gap` is proven: (bound - objective) / target throughput, in percent. A GPU that works for the lookahead counts 1 in the
 objective; one that a group is short of 1 to 300 at a leaf, by how far its usage has fallen behind, and two or four

@@ -21,7 +21,7 @@ from evenhand.shapes import IntArray
 
 FloatArray = npt.NDArray[np.float64]
 MOST_PASSES = 60
-MOST_ROOMS = 48
+MOST_ROOMS = 20
 MOST_CELLS = 4_000_000
 """Kinds of room that are traded, the most frequent ones: so many, and together with leaves no more cells than that."""
 MOST_ASKED = 400
