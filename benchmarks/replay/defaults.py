@@ -32,7 +32,8 @@ DAY_S = 86_400
 GPUS, NODE = 1_024, 8
 RULES = WorldRules(full_round_limit_s=0.2, restart_cost_s=300)
 MOVED: dict[str, tuple[float | None, ...]] = {
-    "lost_work_weight": (1.0, 24.0, 48.0),
+    "lost_work_weight": (1.0, 12.0, 24.0, 48.0),
+    "debug_share": (0.0, 0.03),
     "urgency": (0.01, 2.0, 8.0, 1e6),
     "horizon_s": (86_400, 259_200, 2_419_200),
     "half_life_s": (302_400,),

@@ -16,8 +16,9 @@ from strategies.sweeps import Unfit, sweep
 from evenhand import ClusterState, Policy
 from evenhand.program.blocks import Blocks
 from evenhand.program.decompose import Generation
+from evenhand.program.market import market_of
 from evenhand.program.prices import SCALE
-from evenhand.program.trades import Trades
+from evenhand.program.trades import after_trades
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -55,10 +56,10 @@ def traded(state: ClusterState, policy: Policy) -> str:
     blocks = generation.shared.blocks
     x = thinned(arrays, blocks, first)
     free_of_prices = np.zeros(arrays.shape[0])
-    y = Trades(program, generation.shared, free_of_prices).improve(x, lambda: True)
+    y = after_trades(market_of(program, generation.shared, free_of_prices), x, lambda: True)
     if np.array_equal(x, y):
         return "nothing to trade"
-    again = Trades(program, generation.shared, free_of_prices).improve(x, lambda: True)
+    again = after_trades(market_of(program, generation.shared, free_of_prices), x, lambda: True)
     assert np.array_equal(y, again)
     capacity = capacity_rows(program, arrays, blocks)
     assert (arrays.activity(y)[capacity] == arrays.activity(x)[capacity]).all()
@@ -161,7 +162,7 @@ def test_two_groups_on_the_wrong_types_change_them() -> None:
     state = two_programs({"p/a": {"slow": 1.0, "fast": 1.0}, "q/b": {"slow": 0.25, "fast": 1.0}})
     program, arrays, generation, _ = generated(state, Policy())
     x = completed(arrays, generation.shared.blocks, on(generation, program, {"p/a": "fast", "q/b": "slow"}))
-    y = Trades(program, generation.shared, np.zeros(arrays.shape[0])).improve(x, lambda: True)
+    y = after_trades(market_of(program, generation.shared, np.zeros(arrays.shape[0])), x, lambda: True)
     right = on(generation, program, {"p/a": "slow", "q/b": "fast"})
     ways = program.columns.moves.column
     assert np.array_equal(y[ways], right[ways])
@@ -171,10 +172,12 @@ def test_no_time_no_trade() -> None:
     state = two_programs({"p/a": {"slow": 1.0, "fast": 1.0}, "q/b": {"slow": 0.25, "fast": 1.0}})
     program, arrays, generation, _ = generated(state, Policy())
     x = completed(arrays, generation.shared.blocks, on(generation, program, {"p/a": "fast", "q/b": "slow"}))
-    assert np.array_equal(Trades(program, generation.shared, np.zeros(arrays.shape[0])).improve(x, lambda: False), x)
+    assert np.array_equal(
+        after_trades(market_of(program, generation.shared, np.zeros(arrays.shape[0])), x, lambda: False), x
+    )
 
 
 def test_a_round_of_a_thousand_jobs_gains_by_trades() -> None:
     program, arrays, generation, x = decomposed("medium")
-    y = Trades(program, generation.shared, generation.center).improve(x, lambda: True)
+    y = after_trades(market_of(program, generation.shared, generation.center), x, lambda: True)
     assert arrays.objective(completed(arrays, generation.shared.blocks, y)) > arrays.objective(x)

@@ -13,9 +13,10 @@ from evenhand.program.budget import Budget
 from evenhand.program.decompose import Mixture, between_plans
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lower
+from evenhand.program.market import Market
 from evenhand.program.prices import SCALE
 from evenhand.program.rounding import fitted
-from evenhand.program.trades import Trades
+from evenhand.program.trades import after_trades
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -131,9 +132,9 @@ class Points:
         effort = self._budget.piece(BETWEEN_SHARE, BETWEEN_S + BETWEEN_COLUMN_S * len(part.free), BETWEEN_CLOCK)
         return self._better(self._decide(part, effort, hint)[0], x)
 
-    def traded(self, trades: Trades, x: IntArray) -> IntArray:
+    def traded(self, market: Market, x: IntArray) -> IntArray:
         """A point after trades of room between groups, or x if that is better."""
-        y = trades.improve(x, lambda: self._budget.leaves(0.0))
+        y = after_trades(market, x, lambda: self._budget.leaves(0.0))
         if np.array_equal(x, y):
             return x
         ways = np.concatenate(

@@ -19,11 +19,11 @@ from evenhand.program.decompose import CLOSE, Generation
 from evenhand.program.envied import EnvyRows
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
+from evenhand.program.market import Market, market_of
 from evenhand.program.memory import Memory
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE
-from evenhand.program.trades import Trades
 from evenhand.program.variables import KEEP, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers import cp_sat
@@ -117,7 +117,7 @@ class _Search:
         self._arrays = program.model.arrays()
         self._generation: Generation | None = None
         self._near: Neighbourhoods | None = None
-        self._trades: Trades | None = None
+        self._market: Market | None = None
         self._x: IntArray | None = None
         """The best point of the program as it is."""
 
@@ -244,9 +244,9 @@ class _Search:
         if self._generation is None or not self._budget.in_time():
             return x
         with self._deadline.stage("trades"):
-            if self._trades is None:
-                self._trades = Trades(self._program, self._generation.shared, self._generation.center)
-            return self._points.traded(self._trades, x)
+            if self._market is None:
+                self._market = market_of(self._program, self._generation.shared, self._generation.center)
+            return self._points.traded(self._market, x)
 
     def _generate(self, close: float) -> IntArray | None:
         """Generate plans for the program as it is until bound and mix are close; returns the best outcome as a point."""
@@ -270,7 +270,7 @@ class _Search:
         with self._deadline.stage("decompose"):
             least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
             self._generation.run(close, lambda: self._budget.leaves(least_s))
-        self._near = self._trades = None
+        self._near = self._market = None
         self._pricings = self._generation.pricings
         self._lower_bound(self._generation.bound)
         if self._memory is not None:
