@@ -121,6 +121,8 @@ def test_a_policy_left_out_or_empty_is_the_documented_defaults():
         "restart_cost_s": 300,
         "urgency": 4.0,
         "lost_work_weight": 8.0,
+        "debug_contract_s": 600,
+        "debug_share": 0.125,
         "allow_migration": True,
         "time_limit_s": 5.0,
         "seed": 0,
