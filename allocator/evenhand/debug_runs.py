@@ -14,10 +14,12 @@ def is_debug(snapshot: Snapshot) -> BoolArray:
     """Which jobs count as debug runs, bool [J].
 
     Budgeted, not resumable (what comes back after a stop would be owed again and again), with a contract of at most
-    `debug_contract_s`, and no larger than the largest node.
+    `debug_contract_s`, and no larger than the largest node. Without any contract (`max_protection_s` 0) nothing would tell who
+    has had his start, and the next would be owed his in the same instant.
     """
     s = snapshot
-    return s.budgeted & ~s.resumable & (s.contract_s <= s.policy.debug_contract_s) & (s.size <= s.sites.largest_node)
+    short = (s.contract_s > 0) & (s.contract_s <= s.policy.debug_contract_s)
+    return s.budgeted & ~s.resumable & short & (s.size <= s.sites.largest_node)
 
 
 def debug_runs(snapshot: Snapshot) -> list[int]:

@@ -175,8 +175,8 @@ class Dues:
         """Whether a job counts as a debug run (O3)."""
         reader = self.reader
         fits = any(node.gpus >= job.gpus for node in reader.state.nodes)
-        lasts = reader.protection_s(job)
-        return fits and reader.budgeted(job) and not job.contract.resumable and lasts <= reader.policy.debug_contract_s
+        short = 0 < reader.protection_s(job) <= reader.policy.debug_contract_s
+        return fits and reader.budgeted(job) and not job.contract.resumable and short
 
     def _debug_runs(self) -> set[str]:
         """Ids of the debug runs that are owed: groups take turns, the one with the shortest list so far first (O3)."""

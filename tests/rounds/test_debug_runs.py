@@ -58,6 +58,13 @@ def test_fed_back_nothing_moves() -> None:
         state = apply_plan(state, plan)
 
 
+@pytest.mark.parametrize("debug_contract_s", [0, 600])
+def test_where_nothing_is_protected_nothing_is_a_debug_run(debug_contract_s: int) -> None:
+    """Else all that cannot resume would be one, and the next owed its start as soon as one has it."""
+    rules = Policy(max_protection_s=0, debug_contract_s=debug_contract_s)
+    assert set(actions(solve(crowded(*(debug(f"d{i}", c=240) for i in range(6))), rules)).values()) == {"keep", "wait"}
+
+
 def test_its_own_group_makes_way_too() -> None:
     """The same group's work that can resume is as good a place as another's."""
     mine = [job(f"a{i:02}", "A", 8, c=60, on={f"n{i}": 8}, ran=300, checkpointed_at=after(-5)) for i in range(8)]

@@ -81,7 +81,7 @@ def _asked(reading: Reading, part: Mapping[str, float], rivals: list[str], gangs
 
 def is_debug(reading: Reading, job: JobReading) -> bool:
     """Return whether a job counts as a debug run: short contract, not resumable, no larger than the largest node (O3)."""
-    short = job.budgeted and not job.job.contract.resumable and job.length_s <= reading.policy.debug_contract_s
+    short = job.budgeted and not job.job.contract.resumable and 0 < job.length_s <= reading.policy.debug_contract_s
     return short and job.gpus <= max((node.gpus for node in reading.nodes.values()), default=0)
 
 
