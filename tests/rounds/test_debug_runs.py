@@ -49,6 +49,18 @@ def test_not_more_than_the_share_at_once() -> None:
     assert [said[f"d{i}"] for i in range(4)] == ["start", "start", "wait", "wait"]
 
 
+@pytest.mark.parametrize("more", [{"priority": 1}, {"group": "AA"}])
+def test_nobody_has_more_than_the_share_by_sending_others_that_go_before(more: dict[str, object]) -> None:
+    """Runs of a higher priority, or of a group that has asked for less: those inside their contract count first."""
+    state = crowded(*(debug(f"d{i}") for i in range(2)))
+    state = apply_plan(state, solve(state))
+    assert sum(j.id[0] == "d" and j.state == "running" for j in state.jobs) == 2
+    late = [debug(f"e{i}", **{"gpus": 4, **more}) for i in range(4)]
+    groups = {g.id: g.share for g in state.groups} | ({"AA": 0.01} if "group" in more else {})
+    wire = cluster("16x8 H100", groups, [*state.jobs, *late], used={"A": 1_000, "B": 1_000, "AA": 12})
+    assert [actions(solve(wire))[f"e{i}"] for i in range(4)] == ["wait"] * 4
+
+
 def test_fed_back_nothing_moves() -> None:
     state = crowded(*(debug(f"d{i}") for i in range(4)))
     state = apply_plan(state, solve(state))
