@@ -14,17 +14,20 @@ def is_debug(snapshot: Snapshot) -> BoolArray:
     """Which jobs count as debug runs, bool [J].
 
     Budgeted, not resumable (what comes back after a stop would be owed again and again), with a contract of at most
-    `debug_contract_s`, and no larger than the largest node.
+    `debug_contract_s`, and no larger than the largest node. Without any contract (`max_protection_s` 0) nothing would tell who
+    has had his start, and the next would be owed his in the same instant.
     """
     s = snapshot
-    return s.budgeted & ~s.resumable & (s.contract_s <= s.policy.debug_contract_s) & (s.size <= s.sites.largest_node)
+    short = (s.contract_s > 0) & (s.contract_s <= s.policy.debug_contract_s)
+    return s.budgeted & ~s.resumable & short & (s.size <= s.sites.largest_node)
 
 
 def debug_runs(snapshot: Snapshot) -> list[int]:
     """Debug runs that wait, have lost a node, or are inside their contract: at most `debug_share` of the usable GPUs.
 
-    Groups take turns: who asks for least with it in its own group comes first, inside a group by priority, then age.
-    Depends on nothing that the round decides: a run that starts stays among them until its contract ends.
+    Those inside their contract count first: nobody is owed more by sending others that go before them. Then groups take turns:
+    who asks for least with it in its own group comes first, inside a group by priority, then age. Who finds too little left
+    ends it: so a run that starts takes nothing from the others and leaves them nothing more, and asked again the same are owed.
     """
     s = snapshot
     owed_now = ~s.running | s.hit | (s.now_s < np.nan_to_num(s.started_s) + s.contract_s)
@@ -32,15 +35,20 @@ def debug_runs(snapshot: Snapshot) -> list[int]:
     for j in np.flatnonzero(is_debug(s) & owed_now).tolist():
         lines[int(s.group[j])].append(j)
     turns = []
-    for g, line in lines.items():
+    for g, runs in lines.items():
         asked = 0
-        for at, j in enumerate(sorted(line, key=s.seniority)):
+        for at, j in enumerate(sorted(runs, key=s.seniority)):
             asked += int(s.size[j])
             turns.append((asked, s.tree.ids[g], at, j))
-    most, taken = s.policy.debug_share * int(s.capacity.sum()), 0
-    owed = []
-    for _, _, _, j in sorted(turns):
-        if taken + int(s.size[j]) <= most:
-            taken += int(s.size[j])
-            owed.append(j)
+    most = s.policy.debug_share * int(s.capacity.sum())
+    line = [j for _, _, _, j in sorted(turns)]
+    owed = [j for j in line if s.running[j] and not s.hit[j]]
+    taken = int(s.size[owed].sum())
+    for j in line:
+        if (s.running[j] and not s.hit[j]) or s.size[j] > most:
+            continue
+        taken += int(s.size[j])
+        if taken > most:
+            break
+        owed.append(j)
     return owed

@@ -72,7 +72,15 @@ def test_one_that_lost_its_node_is_owed_its_start_again_whatever_it_ran() -> Non
     assert ids(s) == ["a-h100-1-00000"]
 
 
-@pytest.mark.parametrize("off", [{"debug_contract_s": 0}, {"debug_share": 0.0}])
+@pytest.mark.parametrize(
+    "off",
+    [
+        {"debug_contract_s": 0},
+        {"debug_share": 0.0},
+        {"max_protection_s": 0},
+        {"max_protection_s": 0, "debug_contract_s": 0},
+    ],
+)
 def test_either_number_switches_them_off(off: dict[str, Any]) -> None:
     s = snapshot({"h100": 64}, AB, runs("a", 3), node=8, **off)
     assert ids(s) == []

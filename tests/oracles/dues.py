@@ -175,8 +175,8 @@ class Dues:
         """Whether a job counts as a debug run (O3)."""
         reader = self.reader
         fits = any(node.gpus >= job.gpus for node in reader.state.nodes)
-        lasts = reader.protection_s(job)
-        return fits and reader.budgeted(job) and not job.contract.resumable and lasts <= reader.policy.debug_contract_s
+        short = 0 < reader.protection_s(job) <= reader.policy.debug_contract_s
+        return fits and reader.budgeted(job) and not job.contract.resumable and short
 
     def _debug_runs(self) -> set[str]:
         """Ids of the debug runs that are owed: groups take turns, the one with the shortest list so far first (O3)."""
@@ -190,6 +190,8 @@ class Dues:
             )
         ]
         room = sum(reader.capacity[t] for t in reader.types) * reader.policy.debug_share
+        begun = {j.id for j in left if j.state is not JobState.PENDING and not reader.hit(j)}
+        taken, full = sum(j.gpus for j in left if j.id in begun), False
         while left:
             heads: dict[str, Job] = {}
             for job in sorted(left, key=lambda j: (-j.priority, min(j.submitted_at, reader.state.now), j.id)):
@@ -198,9 +200,12 @@ class Dues:
             job = heads[group]
             left.remove(job)
             asked[group] = asked.get(group, 0) + job.gpus
-            if sum(j.gpus for j in self.jobs if j.id in owed) + job.gpus <= room:
-                owed.add(job.id)
-        return owed
+            if job.id not in begun and job.gpus <= room:
+                full = full or taken + job.gpus > room
+                if not full:
+                    taken += job.gpus
+                    owed.add(job.id)
+        return owed | begun
 
     def gang_weight(self, job: Job) -> float:
         """What a GPU of an owed gang weighs (O3): all levels at which its group cannot pay for it."""

@@ -12,6 +12,7 @@ from program.searched import decomposed, generated
 from strategies.clock import NOW, stamp
 from strategies.clusters import state_of
 from strategies.sweeps import Unfit, sweep
+from strategies.transforms import wire_of
 
 from evenhand import ClusterState, Policy
 from evenhand.program.blocks import Blocks
@@ -161,6 +162,24 @@ def on(generation: Generation, program: Program, of: dict[str, str]) -> IntArray
 def test_two_groups_on_the_wrong_types_change_them() -> None:
     state = two_programs({"p/a": {"slow": 1.0, "fast": 1.0}, "q/b": {"slow": 0.25, "fast": 1.0}})
     program, arrays, generation, _ = generated(state, Policy())
+    x = completed(arrays, generation.shared.blocks, on(generation, program, {"p/a": "fast", "q/b": "slow"}))
+    y = after_trades(market_of(program, generation.shared, np.zeros(arrays.shape[0])), x, lambda: True)
+    right = on(generation, program, {"p/a": "slow", "q/b": "fast"})
+    ways = program.columns.moves.column
+    assert np.array_equal(y[ways], right[ways])
+
+
+def under_one_program(state: ClusterState) -> ClusterState:
+    """The same with the second leaf at the top: a row of the tree stands above one leaf alone."""
+    wire = wire_of(state)
+    wire["groups"] = [g | ({"parent": None} if g["id"] == "q/b" else {}) for g in wire["groups"] if g["id"] != "q"]
+    return state_of(wire)
+
+
+def test_a_group_at_the_top_trades_with_one_below_another() -> None:
+    state = under_one_program(two_programs({"p/a": {"slow": 1.0, "fast": 1.0}, "q/b": {"slow": 0.25, "fast": 1.0}}))
+    program, arrays, generation, _ = generated(state, Policy())
+    assert len(program.columns.inner_rows) == 1
     x = completed(arrays, generation.shared.blocks, on(generation, program, {"p/a": "fast", "q/b": "slow"}))
     y = after_trades(market_of(program, generation.shared, np.zeros(arrays.shape[0])), x, lambda: True)
     right = on(generation, program, {"p/a": "slow", "q/b": "fast"})

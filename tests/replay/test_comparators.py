@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 import evenhand.replay.schedulers as room
+from evenhand import Policy
 from evenhand.replay import Scheduler
-from replay.build import HOUR, cluster, ends, job, of, run, starts, trace
+from replay.build import HOUR, cluster, ends, job, of, random_trace, run, starts, trace
 
 
 def test_backfill_starts_who_does_not_delay_the_first_in_line() -> None:
@@ -101,3 +102,13 @@ def test_a_comparator_is_a_page_and_says_what_it_models(name: str) -> None:
     assert len(text.splitlines()) <= 160
     deciders = [n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]
     assert all(len(ast.get_docstring(one) or "") > 100 for one in deciders)
+
+
+@pytest.mark.parametrize("who", [s for s in Scheduler if s is not Scheduler.EVENHAND])
+def test_a_rule_of_the_engine_changes_no_comparator(who: Scheduler) -> None:
+    """Debug runs have lines of their own with the engine only."""
+    for seed in range(4):
+        what, where = random_trace(seed, jobs=80), cluster(groups={"A": 1, "B": 1, "C": 1})
+        with_them, without = (run(what, where, who, Policy(debug_contract_s=c)) for c in (600, 0))
+        assert (starts(with_them), ends(with_them)) == (starts(without), ends(without))
+        assert with_them.policy.debug_contract_s == 600

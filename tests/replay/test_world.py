@@ -16,7 +16,7 @@ from replay.build import HOUR, cluster, ends, job, of, random_trace, run, starts
 class Stops:
     """Starts everybody, and stops one job at some seconds."""
 
-    keeps_hit = minds_protection = minds_checkpoints = saves_at_stop = False
+    keeps_hit = minds_protection = minds_checkpoints = saves_at_stop = minds_debug_runs = False
 
     def __init__(self, *at_s: int) -> None:
         self._at = list(at_s)

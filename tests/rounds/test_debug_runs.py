@@ -49,6 +49,18 @@ def test_not_more_than_the_share_at_once() -> None:
     assert [said[f"d{i}"] for i in range(4)] == ["start", "start", "wait", "wait"]
 
 
+@pytest.mark.parametrize("more", [{"priority": 1}, {"group": "AA"}])
+def test_nobody_has_more_than_the_share_by_sending_others_that_go_before(more: dict[str, object]) -> None:
+    """Runs of a higher priority, or of a group that has asked for less: those inside their contract count first."""
+    state = crowded(*(debug(f"d{i}") for i in range(2)))
+    state = apply_plan(state, solve(state))
+    assert sum(j.id[0] == "d" and j.state == "running" for j in state.jobs) == 2
+    late = [debug(f"e{i}", **{"gpus": 4, **more}) for i in range(4)]
+    groups = {g.id: g.share for g in state.groups} | ({"AA": 0.01} if "group" in more else {})
+    wire = cluster("16x8 H100", groups, [*state.jobs, *late], used={"A": 1_000, "B": 1_000, "AA": 12})
+    assert [actions(solve(wire))[f"e{i}"] for i in range(4)] == ["wait"] * 4
+
+
 def test_fed_back_nothing_moves() -> None:
     state = crowded(*(debug(f"d{i}") for i in range(4)))
     state = apply_plan(state, solve(state))
@@ -56,6 +68,13 @@ def test_fed_back_nothing_moves() -> None:
         plan = solve(state)
         assert set(actions(plan).values()) <= {"keep", "wait"}
         state = apply_plan(state, plan)
+
+
+@pytest.mark.parametrize("debug_contract_s", [0, 600])
+def test_where_nothing_is_protected_nothing_is_a_debug_run(debug_contract_s: int) -> None:
+    """Else all that cannot resume would be one, and the next owed its start as soon as one has it."""
+    rules = Policy(max_protection_s=0, debug_contract_s=debug_contract_s)
+    assert set(actions(solve(crowded(*(debug(f"d{i}", c=240) for i in range(6))), rules)).values()) == {"keep", "wait"}
 
 
 def test_its_own_group_makes_way_too() -> None:

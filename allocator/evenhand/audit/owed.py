@@ -81,7 +81,7 @@ def _asked(reading: Reading, part: Mapping[str, float], rivals: list[str], gangs
 
 def is_debug(reading: Reading, job: JobReading) -> bool:
     """Return whether a job counts as a debug run: short contract, not resumable, no larger than the largest node (O3)."""
-    short = job.budgeted and not job.job.contract.resumable and job.length_s <= reading.policy.debug_contract_s
+    short = job.budgeted and not job.job.contract.resumable and 0 < job.length_s <= reading.policy.debug_contract_s
     return short and job.gpus <= max((node.gpus for node in reading.nodes.values()), default=0)
 
 
@@ -93,22 +93,19 @@ def _inside(reading: Reading, job: JobReading) -> bool:
 def _debug_runs(reading: Reading) -> list[str]:
     """Return the debug runs that are owed, who asks for least in its own group first, up to `debug_share` of all GPUs."""
     now = reading.state.now
-    turns: list[tuple[int, str, int, str, int]] = []
+    turns: list[tuple[int, str, int, JobReading]] = []
     for group, members in reading.members.items():
         runs = [job for job in members if is_debug(reading, job) and (job.pending or job.hit or _inside(reading, job))]
         runs.sort(key=lambda j: (-j.priority, min(j.job.submitted_at, now), j.job.id))
         asked = accumulate(job.gpus for job in runs)
-        turns += [
-            (sum_, group, at, job.job.id, job.gpus) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))
-        ]
+        turns += [(sum_, group, at, job) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))]
     most = reading.policy.debug_share * sum(reading.capacity.values())
-    owed: list[str] = []
-    taken = 0
-    for _, _, _, job_id, gpus in sorted(turns):
-        if taken + gpus <= most:
-            taken += gpus
-            owed.append(job_id)
-    return owed
+    begun = [job for *_, job in turns if not job.pending and not job.hit]
+    waits = [job for *_, job in sorted(turns, key=lambda turn: turn[:3]) if job.pending or job.hit]
+    waits = [job for job in waits if job.gpus <= most]
+    sums = accumulate((job.gpus for job in waits), initial=sum(job.gpus for job in begun))
+    next(sums)
+    return [job.job.id for job in begun] + [job.job.id for job, taken in zip(waits, sums, strict=True) if taken <= most]
 
 
 def _robbed(reading: Reading) -> list[str]:

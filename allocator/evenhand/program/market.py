@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.gangs_below import in_grains_held
 from evenhand.outcome import Move
 from evenhand.program.blocks import Blocks
 from evenhand.program.master import Shared
@@ -30,7 +31,7 @@ class Market:
     worth : of one job that goes it, beside leaf and tree, throughput units, float [W].
     first : first way of each leaf, int [L + 1].
     pair_to, pair_from, pair_first : two ways of one unit, the one to go and the one to leave, by leaf, int [P], [P], [L + 1].
-    charge : grains that a room counts in the tree, int [S]; short_cost : of a grain of each leaf's need, float [L].
+    charge : grains that a room counts where a tree stands above, int [S]; short_cost : of a grain of each leaf's need, float [L].
     tree : rows above the leaves.
     """
 
@@ -96,8 +97,7 @@ def market_of(program: Program, shared: Shared, dual: FloatArray) -> Market:
         capacity[tight] = True
     entry = np.flatnonzero(place[arrays.columns] >= 0)
     at, row, value = place[arrays.columns[entry]], entry_row[entry], arrays.values[entry]
-    charge = np.zeros(len(way), dtype=np.int64)
-    np.maximum.at(charge, at[tree[row]], value[tree[row]])
+    charge = _charged(program)[b.column[way]]
     room, charges = _rooms(len(way), at, row, value, capacity[row], charge, b.count)
     worth = arrays.cost[b.column[way]] / SCALE
     priced = (valued & ~tree)[row]
@@ -114,6 +114,17 @@ def market_of(program: Program, shared: Shared, dual: FloatArray) -> Market:
         pair_first=np.searchsorted(leaf[to], every), charge=charges, short_cost=b.short_cost / SCALE,
         tree=_tree_of(shared, tree, entry_row),
     )  # fmt: skip
+
+
+def _charged(program: Program) -> IntArray:
+    """Grains that a job going each way is charged, int [c]; counted also where no row of the tree does: groups with such a row
+    trade with groups that have none (at the top, or short of nothing).
+    """
+    s, moves = program.snapshot, program.columns.moves
+    found = np.zeros(program.model.column_count, dtype=np.int64)
+    mine = np.flatnonzero(s.budgeted[moves.job])
+    found[moves.column[mine]] = in_grains_held(moves.gpus[mine] * s.rate_milli[moves.gpu_type[mine]])
+    return found
 
 
 def _tree_of(shared: Shared, tree: BoolArray, entry_row: IntArray) -> Tree:

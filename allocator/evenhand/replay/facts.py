@@ -100,7 +100,7 @@ def declared(
         facts.budgeted.append(job.min_runtime_s > 0 and group is not None and tree.claim[group])
     facts.shapes = list(shapes)
     facts.debug = [
-        budgeted and not resumable and contract <= policy.debug_contract_s and size <= sites.largest_node
+        budgeted and not resumable and 0 < contract <= policy.debug_contract_s and size <= sites.largest_node
         for budgeted, resumable, contract, size in zip(
             facts.budgeted, facts.resumable, facts.contract_s, facts.size, strict=True
         )

@@ -83,9 +83,10 @@ class _Replay:
         self._grounds = Grounds(cluster.nodes, names, trace.t0)
         rates = [max(1, round(1000 * t.charge_rate)) for t in self._types]
         ground = self._grounds.at(0)
-        facts = declared(trace, tree, names, self._grounds.sites, rates, policy)
+        known = policy if decider.minds_debug_runs else policy.model_copy(update={"debug_contract_s": 0})
+        facts = declared(trace, tree, names, self._grounds.sites, rates, known)
         self._truth = truth(trace, names)
-        self._world = World(facts, tree, self._types, ground, policy, rules, trace.t0)
+        self._world = World(facts, tree, self._types, ground, known, rules, trace.t0)
         self._clockwork = Clockwork(
             self._world, self._truth, tell_unprotected=decider.minds_protection, tell_saved=decider.minds_checkpoints,
             saves_at_stop=decider.saves_at_stop,

@@ -17,6 +17,7 @@ class Fifo:
     minds_protection = False
     minds_checkpoints = False
     saves_at_stop = False
+    minds_debug_runs = False
 
     def decide(self, world: World, happened: Happened) -> None:
         """Start from the head of the line until somebody does not fit."""
@@ -38,6 +39,7 @@ class FirstFit:
     minds_protection = False
     minds_checkpoints = False
     saves_at_stop = False
+    minds_debug_runs = False
 
     def decide(self, world: World, happened: Happened) -> None:
         """Start the eldest of those that fit until nobody does."""

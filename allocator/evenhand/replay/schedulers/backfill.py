@@ -30,6 +30,7 @@ class Backfill:
     minds_protection = False
     minds_checkpoints = False
     saves_at_stop = False
+    minds_debug_runs = False
 
     def __init__(self) -> None:
         self._order: list[int] = []

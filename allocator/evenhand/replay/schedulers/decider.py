@@ -37,6 +37,8 @@ class Decider(Protocol):
     """Whether it is to be asked when a job outside its contract saves its progress."""
     saves_at_stop: bool
     """Whether resumable jobs save their progress when it stops them; else what came after the last checkpoint is lost."""
+    minds_debug_runs: bool
+    """Whether debug runs (rule O3) wait in lines of their own, before their elders; else nothing tells them from other jobs."""
 
     def decide(self, world: World, happened: Happened) -> None:
         """Do what is to be done at this moment."""

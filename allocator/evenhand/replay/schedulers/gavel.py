@@ -27,6 +27,7 @@ class Gavel:
     minds_protection = False
     minds_checkpoints = False
     saves_at_stop = True
+    minds_debug_runs = False
 
     def __init__(self) -> None:
         self._next_s = 0

@@ -21,6 +21,7 @@ class LeastAttained:
     minds_protection = False
     minds_checkpoints = False
     saves_at_stop = True
+    minds_debug_runs = False
 
     def __init__(self) -> None:
         self._had: dict[int, int] = {}

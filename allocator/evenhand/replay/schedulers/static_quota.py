@@ -19,6 +19,7 @@ class StaticQuota:
     minds_protection = False
     minds_checkpoints = False
     saves_at_stop = False
+    minds_debug_runs = False
 
     def __init__(self) -> None:
         self._quota: dict[int, int] = {}

@@ -28,6 +28,7 @@ class TimeFairShare:
     minds_protection = True
     minds_checkpoints = False
     saves_at_stop = False
+    minds_debug_runs = False
 
     def __init__(self) -> None:
         self._fair: list[float] = []

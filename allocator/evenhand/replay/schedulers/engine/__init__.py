@@ -27,6 +27,7 @@ class Evenhand:
     minds_protection = True
     minds_checkpoints = True
     saves_at_stop = False
+    minds_debug_runs = True
 
     def __init__(self) -> None:
         self._full_at_s: int | None = None
