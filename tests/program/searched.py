@@ -22,6 +22,7 @@ from evenhand.program.formulate import formulate
 from evenhand.program.index import build_index
 from evenhand.program.points import Points
 from evenhand.program.variables import Program
+from evenhand.shapes import IntArray
 from evenhand.snapshot import take_snapshot
 from evenhand.solvers.linear_model import Arrays
 
@@ -35,7 +36,12 @@ def decomposed(name: str | int) -> tuple[Program, Arrays, Generation, np.ndarray
     return generated(state, policy)
 
 
-def generated(state: ClusterState, policy: Policy) -> tuple[Program, Arrays, Generation, np.ndarray]:
+def decided(state: ClusterState, policy: Policy) -> IntArray | None:
+    """The greedy plan as a point of its round's program; None if it is none."""
+    return _begun(state, policy)[2]
+
+
+def _begun(state: ClusterState, policy: Policy) -> tuple[Program, Arrays, IntArray | None]:
     s = take_snapshot(state, policy)
     entitled = entitle(s)
     owed = owed_gangs(s, entitled)
@@ -43,7 +49,11 @@ def generated(state: ClusterState, policy: Policy) -> tuple[Program, Arrays, Gen
     program, counted = formulate(s, entitled, fair_target(s, entitled), owed, index)
     arrays = program.model.arrays()
     points = Points(program, arrays, Budget(program, Deadline(3_600.0), 0.0))
-    x = points.completed(greedy(s, entitled, index), counted)
+    return program, arrays, points.completed(greedy(s, entitled, index), counted)
+
+
+def generated(state: ClusterState, policy: Policy) -> tuple[Program, Arrays, Generation, np.ndarray]:
+    program, arrays, x = _begun(state, policy)
     assert x is not None
     blocks = blocks_of(program, arrays)
     if not blocks.count:

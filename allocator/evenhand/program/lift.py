@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from evenhand.shapes import IntArray
 from evenhand.shelves import Floor
 
 MIGRATE = CODE[Move.MIGRATE]
+IN_PLACE = (CODE[Move.REPAIR], CODE[Move.RESIZE])
 Chosen = dict[int, int]
 """Place of the move column that a job goes by, by job: running ones, then pending ones, in the order of the index."""
 
@@ -215,12 +216,14 @@ def _ways_gone(program: Program, outcome: Outcome) -> Iterator[tuple[int, Places
         all_.job[some].tolist(), asked, starts[units].tolist(), starts[units + 1].tolist(), strict=True
     ):
         places = outcome.decisions[job].places
+        stays = {n for n, _ in program.snapshot.placement[job]} if gone[0] in IN_PLACE else set()
+        new = [n for n, _ in places if n >= 0 and n not in stays]
         for at in range(begin, end):
-            if ways[at] == gone and (site[at] < 0 or _stands(index.sites.listed[site[at]], places, pool_of)):
+            if ways[at] == gone and (site[at] < 0 or _stands(index.sites.listed[site[at]], new, pool_of)):
                 yield at, places
                 break
 
 
-def _stands(site: Site, places: Places, pool_of: list[int]) -> bool:
-    """Whether a placement is one of a site."""
-    return not site.regular or all(pool_of[n] in site.pools for n, _ in places if n >= 0)
+def _stands(site: Site, nodes: Sequence[int], pool_of: list[int]) -> bool:
+    """Whether what arrives on some nodes arrives at a site."""
+    return all(pool_of[n] in site.pools for n in nodes) if site.regular else bool(np.isin(nodes, site.nodes).all())
