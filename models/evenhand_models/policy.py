@@ -87,8 +87,8 @@ class Policy(WireModel):
     )
     debug_contract_s: Seconds = Field(
         default=600,
-        description="Longest contract in seconds of a debug run: a job that cannot resume, fits one node and is owed a "
-        "start at once, whatever its group holds; 0: there are none.",
+        description="Longest contract in seconds of a debug run: a job that cannot resume and is no larger than the largest "
+        "node. It is owed a start at once, whatever its group holds, where who makes way loses little; 0: there are none.",
     )
     debug_share: Fraction = Field(default=0.125, description="Share of the GPUs that debug runs may be owed at once.")
     allow_migration: Flag = Field(
