@@ -83,6 +83,7 @@ def valued(program: Program, arrays: Arrays, blocks: Blocks) -> np.ndarray[Any, 
 def capacity_rows(program: Program, arrays: Arrays, blocks: Blocks) -> np.ndarray[Any, np.dtype[np.bool_]]:
     rows = blocks.shared_row & ~valued(program, arrays, blocks)
     rows[program.columns.inner_rows] = False
+    rows[program.columns.limit_rows] = False
     return rows
 
 
@@ -119,6 +120,16 @@ def several_programs(seed: int) -> ClusterState:
 def test_trades_gain_and_leave_capacity_as_it_is(count: int) -> None:
     seen = Counter(traded(several_programs(seed), Policy()) for seed in range(count))
     assert seen["traded"] >= count / 2, seen
+
+
+def test_leaves_with_limits_of_their_own_trade_as_well_and_keep_them() -> None:
+    def limited(seed: int) -> ClusterState:
+        state = several_programs(seed)
+        groups = [g if g.parent is None else g.model_copy(update={"max_gpus": 11 + seed % 3}) for g in state.groups]
+        return state.model_copy(update={"groups": tuple(groups)})
+
+    seen = Counter(traded(limited(seed), Policy()) for seed in range(30))
+    assert seen["traded"] >= 10, seen
 
 
 @pytest.mark.parametrize("count", [60, pytest.param(1_000, marks=pytest.mark.heavy)])

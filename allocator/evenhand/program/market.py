@@ -31,8 +31,9 @@ class Market:
     worth : of one job that goes it, beside leaf and tree, throughput units, float [W].
     first : first way of each leaf, int [L + 1].
     pair_to, pair_from, pair_first : two ways of one unit, the one to go and the one to leave, by leaf, int [P], [P], [L + 1].
-    charge : grains that a room counts where a tree stands above, int [S]; short_cost : of a grain of each leaf's need, float [L].
-    tree : rows above the leaves.
+    charge, gpus : grains that a room counts where a tree stands above, and its GPUs, int [S]; short_cost : of a grain of each
+        leaf's need, float [L].
+    tree, limits : rows above the leaves: what is owed there, and what may be held at most.
     """
 
     blocks: Blocks
@@ -47,30 +48,35 @@ class Market:
     pair_from: IntArray
     pair_first: IntArray
     charge: IntArray
+    gpus: IntArray
     short_cost: FloatArray
-    tree: Tree
+    tree: Above
+    limits: Above
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
-    """Shortfalls of guarantees and inner groups (O1, O2); Q rows, and one more that stands for none.
+class Above:
+    """Rows above leaves: shortfalls of guarantees and inner groups (O1, O2), or limits (L1).
+
+    Q rows, and one that stands for none.
 
     Attributes
     ----------
-    above : rows above each leaf, int [L, depth], Q: none; need : grains, int [Q + 1]; weight : of a grain short, float [Q + 1].
+    of : rows above each leaf, int [L, depth], Q: none.
+    bound : grains that should be held, or GPUs that may, int [Q + 1]; weight : of a grain short, float [Q + 1].
     row, column, value : what counts there, one entry for each way and row, int [entries].
     """
 
-    above: IntArray
-    need: IntArray
+    of: IntArray
+    bound: IntArray
     weight: FloatArray
     row: IntArray
     column: IntArray
     value: IntArray
 
     def held(self, x: IntArray) -> IntArray:
-        """Grains that a point holds in each row, int [Q + 1]."""
-        return np.bincount(self.row, self.value * x[self.column], len(self.need)).astype(np.int64)
+        """What a point holds in each row, int [Q + 1]."""
+        return np.bincount(self.row, self.value * x[self.column], len(self.bound)).astype(np.int64)
 
 
 def market_of(program: Program, shared: Shared, dual: FloatArray) -> Market:
@@ -91,14 +97,19 @@ def market_of(program: Program, shared: Shared, dual: FloatArray) -> Market:
     place[b.column[way]] = np.arange(len(way))
     tree, valued = np.zeros(arrays.shape[0], dtype=bool), np.zeros(arrays.shape[0], dtype=bool)
     tree[program.columns.inner_rows] = True
+    limit = np.zeros(arrays.shape[0], dtype=bool)
+    limit[program.columns.limit_rows] = True
     valued[entry_row[b.shared_column[arrays.columns] & (arrays.cost[arrays.columns] != 0)]] = True
     capacity = b.shared_row & ~valued
     for tight in program.columns.tight_rows:
         capacity[tight] = True
+    capacity &= ~limit
     entry = np.flatnonzero(place[arrays.columns] >= 0)
     at, row, value = place[arrays.columns[entry]], entry_row[entry], arrays.values[entry]
     charge = _charged(program)[b.column[way]]
-    room, charges = _rooms(len(way), at, row, value, capacity[row], charge, b.count)
+    takes = np.zeros(arrays.shape[1], dtype=np.int64)
+    takes[moves.column] = moves.gpus
+    room, kinds = _rooms(at, row, value, capacity[row], np.stack([charge, takes[b.column[way]]]), b.count)
     worth = arrays.cost[b.column[way]] / SCALE
     priced = (valued & ~tree)[row]
     np.subtract.at(worth, at[priced], (value * dual[row])[priced])
@@ -111,8 +122,8 @@ def market_of(program: Program, shared: Shared, dual: FloatArray) -> Market:
     return Market(
         blocks=b, leaf=leaf, unit=b.way_unit[way], column=b.column[way], gain=b.gain[way], room=room[keep],
         worth=worth[keep], first=np.searchsorted(leaf, every), pair_to=to, pair_from=off,
-        pair_first=np.searchsorted(leaf[to], every), charge=charges, short_cost=b.short_cost / SCALE,
-        tree=_tree_of(shared, tree, entry_row),
+        pair_first=np.searchsorted(leaf[to], every), charge=kinds[0], gpus=kinds[1], short_cost=b.short_cost / SCALE,
+        tree=_above(shared, tree, entry_row, arrays.row_lower), limits=_above(shared, limit, entry_row, arrays.row_upper),
     )  # fmt: skip
 
 
@@ -127,8 +138,8 @@ def _charged(program: Program) -> IntArray:
     return found
 
 
-def _tree_of(shared: Shared, tree: BoolArray, entry_row: IntArray) -> Tree:
-    """Read the rows of the tree."""
+def _above(shared: Shared, tree: BoolArray, entry_row: IntArray, bound: IntArray) -> Above:
+    """Read rows above leaves."""
     arrays, b = shared.arrays, shared.blocks
     rows = np.flatnonzero(tree)
     number = np.full(arrays.shape[0], len(rows), dtype=np.int64)
@@ -146,35 +157,29 @@ def _tree_of(shared: Shared, tree: BoolArray, entry_row: IntArray) -> Tree:
     begin = np.searchsorted(leaf, np.arange(b.count + 1))
     above = np.full((b.count, max(int(np.diff(begin).max(initial=0)), 1)), len(rows), dtype=np.int64)
     above[leaf, np.arange(len(leaf)) - begin[leaf]] = climbs
-    return Tree(above, np.append(arrays.row_lower[rows], 0), weight, row, column, arrays.values[entry[~own]])
+    return Above(above, np.append(bound[rows], 0), weight, row, column, arrays.values[entry[~own]])
 
 
 def _rooms(
-    count: int,
-    at: IntArray,
-    row: IntArray,
-    value: IntArray,
-    counts: BoolArray,
-    charge: IntArray,
-    leaves: int,
+    at: IntArray, row: IntArray, value: IntArray, counts: BoolArray, same: IntArray, leaves: int
 ) -> tuple[IntArray, IntArray]:
-    """Kind of room that each way takes, int [W], -1: none that is traded; and what a kind is charged, int [S].
+    """Kind of room that each way takes, int [W], -1: none that is traded; and what is the same of all of a kind, int [2, S].
 
-    Ways are of one kind if they have the same coefficients in rows of capacity and are charged alike: told by two random
-    sums, as what they would be confused with is found out when the point is completed.
+    Ways are of one kind if they have the same coefficients in rows of capacity and agree in `same`, int [2, W]: told by two
+    random sums, as what they would be confused with is found out when the point is completed.
     """
     random = np.random.Generator(np.random.PCG64(0)).integers(1, 2**31, (2, int(row.max(initial=0)) + 1))
-    sums = np.zeros((3, count), dtype=np.int64)
+    sums = np.zeros((4, same.shape[1]), dtype=np.int64)
     for k in range(2):
         np.add.at(sums[k], at[counts], value[counts] * random[k][row[counts]])
-    sums[2] = charge
+    sums[2:] = same
     kinds, room, often = np.unique(sums, axis=1, return_inverse=True, return_counts=True)
     room = room.reshape(-1)
     most = max(1, min(MOST_ROOMS, int((MOST_CELLS / max(leaves, 1)) ** 0.5) - 1))
     kept = np.sort(np.argsort(-often, kind="stable")[:most])
     new = np.full(len(often), -1, dtype=np.int64)
     new[kept] = np.arange(len(kept))
-    return new[room], kinds[2][kept]
+    return new[room], kinds[2:, kept]
 
 
 def _pairs(unit: IntArray) -> tuple[IntArray, IntArray]:

@@ -23,6 +23,7 @@ MOST_ASKED = 400
 """Trades looked at in a pass, the best ones."""
 LEAST = 1e-6
 NEVER = -1e18
+NO_LIMIT = 2**40
 
 
 def after_trades(market: Market, x: IntArray, may_go_on: Callable[[], bool]) -> IntArray:
@@ -65,6 +66,11 @@ class _State:
         self._used = np.bincount(b.way_unit, taken, len(b.most)).astype(np.int64)
         self._use = np.bincount(b.way_block, b.gain * taken, b.count).astype(np.int64)
         self._held = market.tree.held(x)
+        self._left = market.limits.bound - market.limits.held(x)
+        self._left[-1] = NO_LIMIT
+        gpus = np.append(market.gpus, 0)
+        self._more = gpus[:, None] - gpus[None, :]
+        """GPUs more for who takes one room and gives another, int [S + 1, S + 1]."""
         rooms = len(market.charge)
         shape = (b.count, rooms + 1, rooms + 1)
         self._sides = _Sides(np.zeros(shape), np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64))
@@ -84,16 +90,19 @@ class _State:
         m = self._m
         if len(self._changed):
             self._look(self._changed)
-        short = (m.tree.need - self._held)[:, None]
+        short = (m.tree.bound - self._held)[:, None]
         lifts = m.tree.weight[:, None] * (np.maximum(short, 0) - np.maximum(short - self._steps, 0))
-        above = lifts[m.tree.above].sum(axis=1)
+        above = lifts[m.tree.of].sum(axis=1)
         value = self._sides.value + above[:, self._step]
+        if len(self._left) > 1:
+            value[self._left[m.limits.of].min(axis=1)[:, None, None] < self._more] = NEVER
         changed: list[int] = []
         for a, b, takes, gives in self._offers(value):
             if a in changed or b in changed:
                 continue
             alone = float(self._sides.value[a, takes, gives] + self._sides.value[b, gives, takes])
-            if alone + self._lift(a, b, takes, gives) > LEAST:
+            within = self._within(a, takes, gives) and self._within(b, gives, takes)
+            if within and alone + self._lift(a, b, takes, gives) > LEAST:
                 self._apply(a, takes, gives)
                 self._apply(b, gives, takes)
                 changed += [a, b]
@@ -129,13 +138,17 @@ class _State:
         step = int(self._steps[self._step[takes, gives]])
         change: dict[int, int] = {}
         for leaf, sign in ((a, 1), (b, -1)):
-            for row in m.tree.above[leaf].tolist():
+            for row in m.tree.of[leaf].tolist():
                 change[row] = change.get(row, 0) + sign * step
         total = 0.0
         for row, more in change.items():
-            short = int(m.tree.need[row] - self._held[row])
+            short = int(m.tree.bound[row] - self._held[row])
             total += float(m.tree.weight[row]) * (max(short, 0) - max(short - more, 0))
         return total
+
+    def _within(self, leaf: int, takes: int, gives: int) -> bool:
+        """Whether limits above a leaf let it take one room for another."""
+        return bool(self._left[self._m.limits.of[leaf]].min() >= self._more[takes, gives])
 
     def _apply(self, leaf: int, takes: int, gives: int) -> None:
         m, sides = self._m, self._sides
@@ -144,8 +157,11 @@ class _State:
                 self._x[way] += sign
                 self._used[m.unit[way]] += sign
                 self._use[leaf] += sign * m.gain[way]
-        for row in m.tree.above[leaf].tolist():
+        for row in m.tree.of[leaf].tolist():
             self._held[row] += self._steps[self._step[takes, gives]]
+        for row in m.limits.of[leaf].tolist():
+            self._left[row] -= self._more[takes, gives]
+        self._left[-1] = NO_LIMIT
 
     def _look(self, leaves: IntArray) -> None:
         """Work out anew what some leaves would gain by taking and giving."""

@@ -225,6 +225,8 @@ class Columns:
     """Row and column of a leaf's shortfall (O3), by group."""
     inner_rows: list[int] = field(default_factory=list)
     """Rows of shortfalls above the leaves: guarantees and inner groups (O1, O2)."""
+    limit_rows: list[int] = field(default_factory=list)
+    """Rows of limits (L1)."""
     tight_rows: list[IntArray] = field(default_factory=list)
     """Rows that every integer point of the others keeps anyway: they only make relaxations tighter."""
 

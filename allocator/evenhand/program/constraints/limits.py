@@ -31,4 +31,5 @@ def add_rows(program: Program) -> None:
         most -= int(s.held[fixed[below[s.group[fixed]]]].sum())
         if at.size:
             name = f"L1[{limited.id}]"
-            model.rows([len(at)], moves.column[at], moves.gpus[at], -FREE, most, lambda _, name=name: name)  # type: ignore[misc]
+            row = model.rows([len(at)], moves.column[at], moves.gpus[at], -FREE, most, lambda _, name=name: name)  # type: ignore[misc]
+            program.columns.limit_rows.append(row)
