@@ -30,7 +30,8 @@ def debug_runs(snapshot: Snapshot) -> list[int]:
     ends it: so a run that starts takes nothing from the others and leaves them nothing more, and asked again the same are owed.
     """
     s = snapshot
-    owed_now = ~s.running | s.hit | (s.now_s < np.nan_to_num(s.started_s) + s.contract_s)
+    may_start = (s.fits & (s.capacity > 0)).any(axis=1)  # who waits for nodes that are down takes nobody's turn
+    owed_now = (~s.running & may_start) | s.hit | (s.now_s < np.nan_to_num(s.started_s) + s.contract_s)
     lines: dict[int, list[int]] = defaultdict(list)
     for j in np.flatnonzero(is_debug(s) & owed_now).tolist():
         lines[int(s.group[j])].append(j)

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 from entitlement.built import entitled, group, jobs, snapshot
 from strategies.clock import NOW, stamp
+from strategies.clusters import state_of
 
 from evenhand.claims import claims, owed_weights
 from evenhand.debug_runs import debug_runs
 from evenhand.entitlement import entitle
 from evenhand.owed_gangs import owed_gangs
-from evenhand.snapshot import Snapshot
+from evenhand.snapshot import Snapshot, take_snapshot
+from evenhand_models import Policy
 
 AB = [group("a"), group("b")]
 
@@ -70,6 +72,22 @@ def test_one_that_lost_its_node_is_owed_its_start_again_whatever_it_ran() -> Non
     lost = {"state": "running", "started_at": stamp(NOW - 9_000), "placement": [{"node": "gone", "gpus": 1}]}
     s = snapshot({"h100": 8}, AB, runs("a", 1, **lost), debug_share=0.125)
     assert ids(s) == ["a-h100-1-00000"]
+
+
+def test_who_waits_for_a_type_whose_nodes_are_all_down_takes_nobodys_turn() -> None:
+    elder = {"speedup": {"a100": 1.0}, "submitted_at": stamp(NOW - 9_000)}
+    work = [{**one, **elder, "id": f"x{i}"} for i, one in enumerate(runs("a", 2))] + runs("a", 2)
+    wire = {
+        "now": stamp(NOW),
+        "gpu_types": [{"name": "a100"}, {"name": "h100"}],
+        "nodes": [
+            {"name": "n0", "gpu_type": "a100", "gpus": 8, "status": "down"},
+            {"name": "n1", "gpu_type": "h100", "gpus": 8},
+        ],
+        "groups": AB,
+        "jobs": work,
+    }
+    assert ids(take_snapshot(state_of(wire), Policy(debug_share=0.25))) == ["a-h100-1-00000", "a-h100-1-00001"]
 
 
 @pytest.mark.parametrize(

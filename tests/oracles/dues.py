@@ -186,7 +186,9 @@ class Dues:
             for j in self.jobs
             if self.debug(j)
             and (
-                j.state is JobState.PENDING or reader.hit(j) or reader.now < reader.started(j) + reader.protection_s(j)
+                any(reader.capacity[t] for t in reader.fitting[j.id])
+                if j.state is JobState.PENDING
+                else reader.hit(j) or reader.now < reader.started(j) + reader.protection_s(j)
             )
         ]
         room = sum(reader.capacity[t] for t in reader.types) * reader.policy.debug_share

@@ -90,12 +90,19 @@ def _inside(reading: Reading, job: JobReading) -> bool:
     return job.started_at is not None and reading.state.now < job.started_at + timedelta(seconds=job.length_s)
 
 
+def _claims_a_turn(reading: Reading, job: JobReading) -> bool:
+    """Return whether a debug run is hit, inside its contract, or waits and fits a type of which any GPU is usable."""
+    if job.pending:
+        return any(reading.capacity[kind] > 0 for kind in job.fits)
+    return job.hit or _inside(reading, job)
+
+
 def _debug_runs(reading: Reading) -> list[str]:
     """Return the debug runs that are owed, who asks for least in its own group first, up to `debug_share` of all GPUs."""
     now = reading.state.now
     turns: list[tuple[int, str, int, JobReading]] = []
     for group, members in reading.members.items():
-        runs = [job for job in members if is_debug(reading, job) and (job.pending or job.hit or _inside(reading, job))]
+        runs = [job for job in members if is_debug(reading, job) and _claims_a_turn(reading, job)]
         runs.sort(key=lambda j: (-j.priority, min(j.job.submitted_at, now), j.job.id))
         asked = accumulate(job.gpus for job in runs)
         turns += [(sum_, group, at, job) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))]
