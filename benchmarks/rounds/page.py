@@ -25,6 +25,9 @@ objective; one that a group is short of 1 to 300 at a leaf, by how far its usage
 times that at the levels above (docs/model.md, O). What contracts pin leaves some groups short whatever is decided, so
 these targets have no slack but at demand 0.8; at M the bound itself was 0.8 % above the best plan known (HiGHS, 100 s).
 
+HiGHS on XL loose, seed 0, the same program without envy rows: 13,042 after 123 CPU s, its own bound 13,613; evenhand's search
+passes that after 1.1 CPU s and has 13,486 after 1.2 (measured by hand).
+
 From M on the limit ends the search before the proof. What peers are given has no envy rows: only evenhand's own figure
 pays for envy, so a gap of theirs can be below zero.
 """
