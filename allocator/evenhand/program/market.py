@@ -87,7 +87,7 @@ def market_of(program: Program, shared: Shared, dual: FloatArray) -> Market:
     dual : prices of shared rows, float [r]: of these only what is neither capacity nor tree is priced.
     """
     b, arrays, moves = shared.blocks, shared.arrays, program.columns.moves
-    entry_row = np.repeat(np.arange(arrays.shape[0]), np.diff(arrays.starts))
+    entry_row = arrays.entry_row
     starts = np.zeros(arrays.shape[1], dtype=bool)
     starts[moves.column[moves.kind == CODE[Move.START]]] = True
     starts[moves.column[program.columns.splits.move]] = False

@@ -81,6 +81,8 @@ class Points:
     def __init__(self, program: Program, arrays: Arrays, budget: Budget) -> None:
         self._program, self._arrays, self._budget = program, arrays, budget
         self._moves = program.columns.moves.column.copy()
+        reserved = np.array([c for _, _, c in program.columns.reserved], dtype=np.int64)
+        self._ways = np.concatenate([self._moves, reserved])
 
     def _decide(self, part: Restricted, effort: cp_sat.Effort, hint: Mapping[int, int]) -> tuple[IntArray | None, bool]:
         """A point of the whole program that differs only where `part` is free (None if none was found), and if proven best."""
@@ -105,10 +107,7 @@ class Points:
         x = np.zeros(self._arrays.shape[1], dtype=np.int64)
         hint = lower(self._program, counted, outcome)
         x[list(hint)] = list(hint.values())
-        ways = np.concatenate(
-            [self._moves, np.array([c for _, _, c in self._program.columns.reserved], dtype=np.int64)]
-        )
-        part = restricted(self._arrays, x, _all_but(ways, len(x)))
+        part = restricted(self._arrays, x, _all_but(self._ways, len(x)))
         return self._decide(part, self._budget.piece(COMPLETION_SHARE), dict(enumerate(x[part.free].tolist())))[0]
 
     def fitted(self, mix: Mixture, x: IntArray) -> IntArray:
@@ -116,10 +115,9 @@ class Points:
         moves, reserved = self._program.columns.moves, [c for _, _, c in self._program.columns.reserved]
         arrives = np.isin(moves.kind, [k for k, move in enumerate(MOVES) if move in ARRIVALS])
         may_stay = np.concatenate([moves.column[arrives], np.array(reserved, dtype=np.int64)])
-        ways = np.concatenate([self._moves, np.array(reserved, dtype=np.int64)])
         gpus = np.concatenate([moves.gpus[arrives], np.zeros(len(reserved), dtype=np.int64)])
-        y = fitted(self._arrays, mix, ways, may_stay, gpus)
-        part = restricted(self._arrays, y, _all_but(ways, len(y)))
+        y = fitted(self._arrays, mix, self._ways, may_stay, gpus)
+        part = restricted(self._arrays, y, _all_but(self._ways, len(y)))
         z, _ = self._decide(part, self._budget.piece(COMPLETION_SHARE), {})
         return self._better(z, x)
 
@@ -137,10 +135,7 @@ class Points:
         y = after_trades(market, x, lambda: self._budget.leaves(0.0))
         if np.array_equal(x, y):
             return x
-        ways = np.concatenate(
-            [self._moves, np.array([c for _, _, c in self._program.columns.reserved], dtype=np.int64)]
-        )
-        part = restricted(self._arrays, y, _all_but(ways, len(y)))
+        part = restricted(self._arrays, y, _all_but(self._ways, len(y)))
         z, _ = self._decide(part, self._budget.piece(COMPLETION_SHARE), {})
         return self._better(z, x)
 

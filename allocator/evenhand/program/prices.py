@@ -20,7 +20,7 @@ SCALE = 160_000_000
 WEIGHT_CLAIM = 300.0
 """Above what a stop may cost at the default weight of lost work: a gang that holds ten times what is owed makes way."""
 WEIGHT_DEBUG = 3.0
-"""What a GPU of a debug run weighs at least: a quarter of an hour of lost work and its restart (docs/defaults.md)."""
+"""What a GPU of a debug run weighs at least: about twenty minutes of lost work and its restart (docs/defaults.md)."""
 WEIGHT_ENVY = 1 / 16
 MOST_HEIGHT = 10
 """Levels above this weigh alike: the sums must stay whole numbers that a solver can hold."""
