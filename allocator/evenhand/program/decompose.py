@@ -36,7 +36,7 @@ IN_USE = 1e-6
 NEAR = 2.0
 """Plans that lose at most this much (throughput units) to the mix are good."""
 BESIDE = (0.9, 1.1)
-"""So are the best ones at duals this much lower and higher."""
+"""So are those that are good at duals this much lower and higher."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Generation:
     def widen(self, arrays: Arrays) -> None:
         """Go on with a program that has got more shared rows and columns since; all plans and the bound stay."""
         rows, columns = arrays.shape
-        shared, plans = self._shared, [c.plan for c in self._master.columns]
+        shared = self._shared
         more_rows, more_columns = rows - len(shared.blocks.shared_row), columns - len(shared.blocks.shared_column)
         blocks = replace(
             shared.blocks,
@@ -109,32 +109,28 @@ class Generation:
             shared_column=np.concatenate([shared.blocks.shared_column, np.ones(more_columns, dtype=bool)]),
         )
         self._shared = Shared(blocks, arrays, np.concatenate([shared.base, np.zeros(more_columns, dtype=np.int64)]))
-        self._master = Master(self._shared)
-        self._master.add(plans)
+        self._master.widen(self._shared)
         self._center = np.concatenate([self._center, np.zeros(more_rows)])
         self._answer, self._lost = None, bool(more_rows)
 
     def run(self, close: float, may_go_on: Callable[[], bool]) -> None:
         """Price and mix until bound and mix are `close` (as a share of the scale), passes run out, or `may_go_on` says no."""
         if self._lost:
-            self._approach(may_go_on)
-            self._lost = False
+            self.approach(may_go_on)
         if not self._best:
             self._price(self._center)
         for _ in range(MOST_PASSES):
             if not may_go_on() or not self._step(close * self._scale):
                 break
 
-    def _approach(self, may_go_on: Callable[[], bool]) -> None:
-        """From no prices to likely ones: plans that are only good do while the mix changes by leaps."""
+    def approach(self, may_go_on: Callable[[], bool]) -> None:
+        """From no prices to likely ones: plans that are only good do while the mix changes by leaps. There is no bound yet."""
         value = np.inf
-        self._best = []
+        self._best, self._lost = [], False
         for _ in range(MOST_PASSES):
             if not may_go_on():
                 break
-            self.pricings += 1
-            blocks, reduced = self._shared.blocks, self._shared.reduced(self._center)
-            self._master.add(good_plans(blocks, reduced[blocks.column], blocks.short_cost / SCALE))
+            self._master.add(self._good(self._center))
             solved = self._master.solve()
             if solved is None:
                 break
@@ -142,6 +138,12 @@ class Generation:
             if abs(self._answer.objective - value) < LEAP * self._scale:
                 break
             value = self._answer.objective
+
+    def _good(self, dual: FloatArray) -> list[BlockPlan]:
+        """Good plans under some duals."""
+        self.pricings += 1
+        blocks, reduced = self._shared.blocks, self._shared.reduced(dual)
+        return good_plans(blocks, reduced[blocks.column], blocks.short_cost / SCALE)
 
     def _priced(self, dual: FloatArray) -> tuple[FloatArray, list[BlockPlan]]:
         """Reduced costs of all columns, float [c], and the best plans under them."""
@@ -173,7 +175,7 @@ class Generation:
         """What the last master mixes; None where it could not be solved."""
         if self._answer is None:
             return None
-        parts = self._parts(self._answer.x)
+        parts = self._master.of_plans(self._answer.x)
         used = np.flatnonzero(parts > IN_USE)
         used = used[np.argsort(parts[used], kind="stable")]
         plans = [self._master.columns[k].plan for k in used.tolist()]
@@ -189,21 +191,17 @@ class Generation:
         """Least and most that good plans take of each way, int [c] each: plans that lose little to the mix, and some beside."""
         found: list[BlockPlan] = [*self._best]
         if self._answer is not None:
-            parts, loses = self._parts(self._answer.x), self._parts(self._answer.reduced_cost)
+            parts, loses = self._master.of_plans(self._answer.x), self._master.of_plans(self._answer.reduced_cost)
             near = np.flatnonzero((parts > IN_USE) | (np.abs(loses) < NEAR))
             found.extend(self._master.columns[k].plan for k in near.tolist())
         for factor in BESIDE:
-            found.extend(self._priced(self._shared.cleaned(self._center * factor))[1])
+            found.extend(self._good(self._shared.cleaned(self._center * factor)))
         return spread_of(self._shared.blocks, found, self._shared.arrays.shape[1])
 
     def regrets(self) -> Regrets:
         """What points lose against the bound."""
         values = np.array([plan.value for plan in self._best])
         return Regrets(self._shared, self._center, values)
-
-    def _parts(self, values: FloatArray) -> FloatArray:
-        """The entries of the plans that the last master knew."""
-        return values[len(self._shared.columns) :]
 
 
 def spread_of(blocks: Blocks, plans: Sequence[BlockPlan], count: int) -> tuple[IntArray, IntArray]:

@@ -49,6 +49,14 @@ class Shared:
         by_column = np.argsort(self._column, kind="stable")
         self._csc_row, self._csc_value = self._row[by_column], self._value[by_column]
         self._csc_start = np.searchsorted(self._column[by_column], np.arange(arrays.shape[1] + 1))
+        most = np.zeros(arrays.shape[0])
+        np.maximum.at(most, self._row, np.abs(self._value))
+        self.row_unit = _power(most)
+        """What the linear program divides each row by, so that a tolerance means the same in all, float [r]."""
+        unit = np.zeros(arrays.shape[1])
+        np.maximum.at(unit, self._column, np.abs(self._value) / self.row_unit[self._row])
+        self.column_unit = 1.0 / _power(unit)
+        """What it counts shared columns in, float [c]."""
         self.row_place = np.full(arrays.shape[0], -1, dtype=np.int64)
         self.row_place[self.rows] = np.arange(len(self.rows))
         self.column_place = np.full(arrays.shape[1], -1, dtype=np.int64)
@@ -63,18 +71,25 @@ class Shared:
         ends = np.searchsorted(blocks.way_block[some], np.arange(blocks.count + 1))
         self._base_ways = [blocks.column[some[ends[b] : ends[b + 1]]] for b in range(blocks.count)]
 
-    def row_bounds(self) -> tuple[IntArray, IntArray]:
-        """Bounds of the shared rows once the base plans are taken."""
-        a, taken = self.arrays, self.taken[self.rows]
+    def row_bounds(self) -> tuple[FloatArray, FloatArray]:
+        """Bounds of the shared rows once the base plans are taken, in units of the rows; infinite where they do not bind."""
+        a, taken, unit = self.arrays, self.taken[self.rows], self.row_unit[self.rows]
         low, high = a.row_lower[self.rows], a.row_upper[self.rows]
-        return np.where(low <= -FREE, low, low - taken), np.where(high >= FREE, high, high - taken)
+        return np.where(low <= -FREE, -np.inf, (low - taken) / unit), np.where(
+            high >= FREE, np.inf, (high - taken) / unit
+        )
 
-    def own_rows(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Shared columns in shared rows: (indptr over shared rows, shared column places, values)."""
+    def own_rows(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """Shared columns in shared rows: (indptr over shared rows, shared column places, values in units of the rows)."""
         keep = self.blocks.shared_column[self._column]
-        rows = self.row_place[self._row[keep]]
-        indptr = np.searchsorted(rows, np.arange(len(self.rows) + 1))
-        return indptr, self.column_place[self._column[keep]], self._value[keep]
+        row, column = self._row[keep], self._column[keep]
+        indptr = np.searchsorted(self.row_place[row], np.arange(len(self.rows) + 1))
+        return indptr, self.column_place[column], self._value[keep] / self.row_unit[row]
+
+    def own_columns(self, unit: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Cost and bounds of the last shared columns, unscaled, in these units."""
+        a, own = self.arrays, self.columns[len(self.columns) - len(unit) :]
+        return a.cost[own] / SCALE * unit, a.lower[own] / unit, a.upper[own] / unit
 
     def reduced(self, dual: FloatArray) -> FloatArray:
         """Cost less what shared rows charge, unscaled, float [c]; dual: float [r]."""
@@ -138,6 +153,11 @@ class Shared:
         return value + 1e-7 * (1.0 + abs(value))
 
 
+def _power(most: FloatArray) -> FloatArray:
+    """The power of two at or below each figure: to divide by it costs no digit; 1 for nothing."""
+    return np.exp2(np.floor(np.log2(np.where(most > 0, most, 1.0))))
+
+
 def _summed(key: IntArray, value: IntArray) -> tuple[IntArray, IntArray]:
     """Keys ascending, each once, with the sum of its values; those that sum to nothing are left out."""
     if not len(key):
@@ -156,21 +176,25 @@ class Master:
         self._shared = shared
         self.columns: list[PlanColumn] = []
         self._known: set[tuple[int, bytes, bytes]] = set()
-        a, blocks = shared.arrays, shared.blocks
+        blocks = shared.blocks
+        self._row_at = np.arange(len(shared.rows))
+        self._block_at = len(shared.rows) + np.arange(blocks.count)
+        self._own_at = np.arange(len(shared.columns))
+        self._unit = shared.column_unit[shared.columns]
+        self._plan_at: list[IntArray] = []
+        """Where shared rows, blocks' rows and plans stand in the program."""
+        self._width, self._height = len(shared.columns), len(shared.rows) + blocks.count
         indptr, indices, values = shared.own_rows()
         low, high = shared.row_bounds()
         rows = Rows(
             np.concatenate([indptr, np.full(blocks.count, indptr[-1])]),
             indices,
-            values.astype(np.float64),
-            np.concatenate([_open(low, -FREE), np.ones(blocks.count)]),
-            np.concatenate([_open(high, FREE), np.ones(blocks.count)]),
+            values * self._unit[indices],
+            np.concatenate([low, np.ones(blocks.count)]),
+            np.concatenate([high, np.ones(blocks.count)]),
         )
-        own = shared.columns
-        self._program = LinearProgram(
-            a.cost[own] / SCALE, rows, a.lower[own].astype(np.float64), a.upper[own].astype(np.float64),
-            maximize=True, primal=True,
-        )  # fmt: skip
+        cost, least, most = shared.own_columns(self._unit)
+        self._program = LinearProgram(cost, rows, least, most, maximize=True, primal=True)
 
     def add(self, plans: Sequence[BlockPlan]) -> int:
         """Add the plans that are not there yet, return how many."""
@@ -183,18 +207,58 @@ class Master:
         columns = self._shared.columns_of(fresh)
         self.columns.extend(columns)
         if columns:
-            place, base = self._shared.row_place, len(self._shared.rows)
             sizes = np.array([len(c.rows) + 1 for c in columns])
             ends = np.cumsum(sizes - 1)
-            blocks = base + np.array([c.plan.block for c in columns])
-            indices = np.insert(place[np.concatenate([c.rows for c in columns])], ends, blocks)
-            values = np.insert(np.concatenate([c.values for c in columns]), ends, 1).astype(np.float64)
+            blocks = self._block_at[[c.plan.block for c in columns]]
+            rows = np.concatenate([c.rows for c in columns])
+            indices = np.insert(self._row_at[self._shared.row_place[rows]], ends, blocks)
+            values = np.concatenate([c.values for c in columns]) / self._shared.row_unit[rows]
+            values = np.insert(values, ends, 1.0)
             cost = np.array([c.cost for c in columns]) / SCALE
             self._program.add_columns(
                 cost, np.zeros(len(columns)), np.full(len(columns), np.inf),
                 (np.concatenate(([0], np.cumsum(sizes))), indices, values),
             )  # fmt: skip
+            self._plan_at.append(self._width + np.arange(len(columns)))
+            self._width += len(columns)
         return len(columns)
+
+    def widen(self, shared: Shared) -> None:
+        """Go on with more shared columns and rows, the last ones of `shared`; all plans stay, and so does the basis."""
+        old = self._shared
+        fresh = shared.column_unit[shared.columns[len(old.columns) :]]
+        self._program.add_columns(*shared.own_columns(fresh))
+        self._unit = np.append(self._unit, fresh)
+        self._own_at = np.append(self._own_at, self._width + np.arange(len(fresh)))
+        self._width += len(fresh)
+        self._shared = shared
+        known = len(old.rows)
+        self.columns = shared.columns_of([c.plan for c in self.columns])
+        # Entries of the new rows: of shared columns, then of plans.
+        indptr, own, values = shared.own_rows()
+        start = int(indptr[known])
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))[start:] - known
+        plan = np.repeat(np.concatenate(self._plan_at), [len(c.rows) for c in self.columns])
+        rows = np.concatenate([c.rows for c in self.columns])
+        of_plan = shared.row_place[rows] - known
+        some = of_plan >= 0
+        row = np.concatenate([row, of_plan[some]])
+        own = own[start:]
+        column = np.concatenate([self._own_at[own], plan[some]])
+        of_plans = np.concatenate([c.values for c in self.columns]) / shared.row_unit[rows]
+        values = np.concatenate([values[start:] * self._unit[own], of_plans[some]])
+        order = np.argsort(row, kind="stable")
+        low, high = (bound[known:] for bound in shared.row_bounds())
+        self._program.add_rows(
+            Rows(np.searchsorted(row[order], np.arange(len(low) + 1)), column[order], values[order], low, high)
+        )
+        self._row_at = np.append(self._row_at, self._height + np.arange(len(low)))
+        self._height += len(low)
+
+    def of_plans(self, values: FloatArray) -> FloatArray:
+        """The entries of the plans that the last solve knew."""
+        at = np.concatenate(self._plan_at)
+        return values[at[at < len(values)]]
 
     def solve(self) -> tuple[FloatArray, LpResult] | None:
         """Duals of all rows (0 for those of blocks), float [r], and the whole answer; None if a limit came first."""
@@ -202,12 +266,5 @@ class Master:
         if result.status is not LpStatus.OPTIMAL:
             return None
         dual = np.zeros(self._shared.arrays.shape[0])
-        dual[self._shared.rows] = result.row_dual[: len(self._shared.rows)]
+        dual[self._shared.rows] = result.row_dual[self._row_at] / self._shared.row_unit[self._shared.rows]
         return dual, result
-
-
-def _open(bound: IntArray, free: int) -> FloatArray:
-    """Row bounds as floats, infinite where they do not bind."""
-    open_end = np.inf if free > 0 else -np.inf
-    binds = bound < free if free > 0 else bound > free
-    return np.where(binds, bound.astype(np.float64), open_end)

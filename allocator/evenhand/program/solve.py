@@ -8,19 +8,16 @@ import numpy as np
 
 from evenhand.deadline import Deadline
 from evenhand.errors import SolverError
-from evenhand.goals import FloatArray, objective, standing
+from evenhand.goals import objective, standing
 from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
 from evenhand.program.around import Around
-from evenhand.program.blocks import Blocks, blocks_of
 from evenhand.program.budget import Budget
-from evenhand.program.constraints import envy
-from evenhand.program.decompose import CLOSE, Generation
-from evenhand.program.envied import EnvyRows
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.market import Market, market_of
 from evenhand.program.memory import Memory
+from evenhand.program.mixing import Mixing
 from evenhand.program.neighbourhoods import Neighbourhoods
 from evenhand.program.points import Points, Relaxed, relax
 from evenhand.program.prices import SCALE
@@ -38,16 +35,10 @@ FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
 SMALL_S = 0.01
 """What the relaxation of a small program may take for a bound where no time is left."""
-ROUGHLY = 0.03
-"""How near bound and mix are brought before envy rows come in, as a share of target throughput."""
-ENVY_CLOCK = 0.65
-"""Share of what the clock leaves that must be left after the first plans for envy rows to come in, a safeguard."""
 LEG = 15
 """Neighbourhoods between trades."""
 PATIENCE, LAST_PATIENCE = 15, 60
 """Neighbourhoods in a row that bring nothing before the search tries something else, and before it gives up."""
-GENERATION_CLOCK = 0.6
-"""Share of what the clock leaves that plans may be generated for, a safeguard."""
 WHOLE_MOVES = 6_000
 """Programs with more moves are not tried whole: neighbourhoods do more in the same time."""
 SURE_MOVES = 1_000
@@ -105,17 +96,16 @@ class _Search:
     ) -> None:
         self._program, self._counted, self._deadline = program, counted, deadline
         self._budget = Budget(program, deadline, reserve_s)
-        self._memory, self._pivots, self._pricings = memory, 0, 0
+        self._pivots = 0
         self._scale = 1.0 + program.target.throughput
         self._hint = hint
         self._best, self._value = hint, self._worth(hint)
         self._insisted = False
         self._bound: float | None = None
         self._optimal = self._decided = self._stalled = False
-        self.envy_rows = EnvyRows(program, memory)
+        self._mixing = Mixing(program, counted, deadline, self._budget, memory)
+        self.envy_rows = self._mixing.envy_rows
         self._offered: IntArray | None = None
-        self._arrays = program.model.arrays()
-        self._generation: Generation | None = None
         self._near: Neighbourhoods | None = None
         self._market: Market | None = None
         self._x: IntArray | None = None
@@ -140,15 +130,14 @@ class _Search:
         """Where no time is left to search there is a bound all the same: prices of the round before, or none, give one."""
         if self._budget.in_time():
             return
-        blocks = blocks_of(self._program, self._arrays)
-        if len(self._program.columns.moves) < FEW_MOVES or not blocks.count:
+        bound = None
+        if len(self._program.columns.moves) >= FEW_MOVES:
+            with self._deadline.stage("decompose"):
+                bound = self._mixing.bound_at_once()
+        if bound is None:
             self._relaxed(SMALL_S)
-            return
-        with self._deadline.stage("decompose"):
-            nobody = np.zeros(self._arrays.shape[1], dtype=np.int64)
-            generation = Generation(blocks, self._arrays, nobody, self._prices(blocks), self._scale)
-            generation.run(0.0, lambda: False)
-            self._lower_bound(generation.bound)
+        else:
+            self._lower_bound(bound)
 
     def round_trip(self) -> bool:
         """Find good points, prove; True if rows are missing and there is time for more."""
@@ -167,7 +156,7 @@ class _Search:
 
     def _whole(self) -> bool:
         """A small program: dive around its LP, then prove."""
-        self._arrays = self._program.model.arrays()
+        self._mixing.arrays = self._program.model.arrays()
         relaxed = self._relaxed()
         if relaxed is not None:
             with self._deadline.stage("dive"):
@@ -185,8 +174,9 @@ class _Search:
         self._around(1.0 - FIRST_SHARE)
         got = standing(self._program.snapshot, self._best)
         if not self._budget.exhausted and self.envy_rows.much_in(got.allocated, got.counted_throughput):
-            self.envy_rows.add()
-            self._x = self._generate(CLOSE)
+            with self._deadline.stage("decompose"):
+                self._x = self._mixing.widened(self._best)
+            self._bounded()
             self._around(1.0 - FIRST_SHARE)
         if self._hopeful() and self._prove(GLANCE_SHARE):
             return True
@@ -200,34 +190,22 @@ class _Search:
 
     @property
     def _points(self) -> Points:
-        return Points(self._program, self._arrays, self._budget)
+        return self._mixing.points
 
     def _relaxed(self, least_s: float = 0.0) -> Relaxed | None:
         """The LP relaxation, and its bound; it may take so many seconds whatever is left."""
         with self._deadline.stage("relax"):
-            relaxed = relax(self._arrays, self._deadline.limit_s, self._budget, least_s)
+            relaxed = relax(self._mixing.arrays, self._deadline.limit_s, self._budget, least_s)
         if relaxed is not None:
             self._pivots += relaxed.iterations
             self._lower_bound(relaxed.bound)
         return relaxed
 
     def _mixed(self) -> None:
-        """The best point between plans of groups, with envy rows for whom their mix leaves envied."""
-        known = self._memory is not None and self._memory.knows
-        if self._generation is None and known:
-            self.envy_rows.recall()
-        there_s = self._budget.wall_s
-        x = self._generate(CLOSE if known or self._generation is not None else ROUGHLY)
-        if x is None or self._generation is None:
-            return
-        mix = self._generation.mixture()
-        taken = x.astype(np.float64) if mix is None else mix.x
-        if self.envy_rows.much_in(*envy.held(self._program, taken)) and self._budget.leaves(ENVY_CLOCK * there_s):
-            self.envy_rows.add()
-            x = self._generate(CLOSE)
-        elif not known:
-            self._go_on(CLOSE)
-        mix = self._generation.mixture()
+        """The best point between plans of groups."""
+        with self._deadline.stage("decompose"):
+            mix, x = self._mixing.mixed(self._best)
+        self._bounded()
         if x is not None and mix is not None:
             with self._deadline.stage("between"):
                 x = self._points.fitted(mix, x)
@@ -241,56 +219,29 @@ class _Search:
 
     def _traded(self, x: IntArray) -> IntArray:
         """A point after trades of room between groups."""
-        if self._generation is None or not self._budget.in_time():
+        generation = self._mixing.generation
+        if generation is None or not self._budget.in_time():
             return x
         with self._deadline.stage("trades"):
             if self._market is None:
-                self._market = market_of(self._program, self._generation.shared, self._generation.center)
+                self._market = market_of(self._program, generation.shared, generation.center)
             return self._points.traded(self._market, x)
 
-    def _generate(self, close: float) -> IntArray | None:
-        """Generate plans for the program as it is until bound and mix are close; returns the best outcome as a point."""
-        self._arrays = self._program.model.arrays()
-        with self._deadline.stage("decompose"):
-            x = self._points.completed(self._best, self._counted)
-            if x is None:
-                return None
-            if self._generation is None:
-                blocks = blocks_of(self._program, self._arrays)
-                self._generation = Generation(blocks, self._arrays, x, self._prices(blocks), self._scale)
-            else:
-                self._generation.widen(self._arrays)
-        self._go_on(close)
-        return x
-
-    def _go_on(self, close: float) -> None:
-        """Generate plans until bound and mix are this near, as a share of target throughput."""
-        if self._generation is None:
-            return
-        with self._deadline.stage("decompose"):
-            least_s = self._budget.wall_s * (1.0 - GENERATION_CLOCK)
-            self._generation.run(close, lambda: self._budget.leaves(least_s))
+    def _bounded(self) -> None:
+        """Take the bound of the generation over; what stood on its prices is worked out anew."""
         self._near = self._market = None
-        self._pricings = self._generation.pricings
-        self._lower_bound(self._generation.bound)
-        if self._memory is not None:
-            shared = self._generation.shared.blocks.shared_row
-            self._memory.keep(self._program.model, shared, self._generation.center)
-
-    def _prices(self, blocks: Blocks) -> FloatArray:
-        """Prices of rows to begin with, float [r]: those of the round before, else none."""
-        if self._memory is not None and self._memory.knows:
-            return self._memory.recall(self._program.model, blocks.shared_row)
-        return np.zeros(self._program.model.row_count)
+        if self._mixing.generation is not None:
+            self._lower_bound(self._mixing.generation.bound)
 
     def _around(self, leave: float, patience: int = PATIENCE) -> None:
         """Neighbourhoods of the best point, until so much of the work is left over."""
-        if self._x is None or self._generation is None or self._bound is None or not self._budget.has_more_than(leave):
+        generation = self._mixing.generation
+        if self._x is None or generation is None or self._bound is None or not self._budget.has_more_than(leave):
             return
         with self._deadline.stage("neighbourhoods"):
             if self._near is None:
-                self._near = Neighbourhoods(self._generation, self._program.snapshot.policy.seed)
-            around = Around(self._arrays, self._near, self._budget)
+                self._near = Neighbourhoods(generation, self._program.snapshot.policy.seed)
+            around = Around(self._mixing.arrays, self._near, self._budget)
         idle = 0
         while idle < patience and self._budget.has_more_than(leave):
             with self._deadline.stage("neighbourhoods"):
@@ -317,7 +268,7 @@ class _Search:
         if self._x is not None and self._points.worth(self._x) >= self._value - VALUE_TOLERANCE:
             guess = dict(enumerate(self._x.tolist()))
         with self._deadline.stage("solve"):
-            found = cp_sat.solve(self._arrays, self._budget.part(share), guess)
+            found = cp_sat.solve(self._mixing.arrays, self._budget.part(share), guess)
         self._budget.charge(found)
         if found.bound is not None:
             self._lower_bound(found.bound / SCALE)
@@ -344,7 +295,7 @@ class _Search:
             p.model.insist(column)
         if stays:
             self._insisted = True
-            self._generation = None
+            self._mixing.forget()
             self._best, self._value = self._hint, self._worth(self._hint)
         return bool(stays)
 
@@ -356,11 +307,12 @@ class _Search:
 
     def result(self) -> Solved:
         """What came of it."""
-        s, program = self._program.snapshot, self._program
+        s, program, generation = self._program.snapshot, self._program, self._mixing.generation
         rows, columns = program.model.row_count, program.model.column_count
+        pricings = 0 if generation is None else generation.pricings
         sizes = {"rows": rows, "columns": columns, "jobs": len(s.jobs), "nodes": len(s.nodes),
                  "groups": len(s.tree.ids), "units": len(program.index.pending) + len(program.index.running),
-                 "envy_rows": self.envy_rows.count, "lp_iterations": self._pivots, "pricings": self._pricings}  # fmt: skip
+                 "envy_rows": self.envy_rows.count, "lp_iterations": self._pivots, "pricings": pricings}  # fmt: skip
         if self._bound is not None and self._bound < self._value - BOUND_TOLERANCE * (1.0 + abs(self._value)):
             raise SolverError(f"a bound of {self._bound:g} is below a plan worth {self._value:g}")
         near = min(5e-4, PROOF_TOLERANCE + 2e-7 * abs(self._value))
