@@ -86,10 +86,10 @@ def entitle(snapshot: Snapshot) -> Entitlement:
             horizon_s=snapshot.policy.horizon_s,
         )
         if own:
-            own_entitled[node] = float(parts.pop() / 1000)
+            own_entitled[node] = _gpus(parts.pop())
         floors = sum(needs.guarantee[k] for k in kids)
         for k, part in zip(kids, parts, strict=True):
-            there[k], entitled[k] = part, float(part / 1000)
+            there[k], entitled[k] = part, _gpus(part)
             if floors > amount and needs.guarantee[k] > 0:
                 guarantee[k], scaled[k] = entitled[k], True
     inner = np.array([bool(kids) for kids in tree.children], dtype=bool)
@@ -109,6 +109,11 @@ def entitle(snapshot: Snapshot) -> Entitlement:
         jobs_below=needs.jobs_below,
         scaled=scaled,
     )
+
+
+def _gpus(thousandths: Fraction) -> float:
+    """The number next to it."""
+    return thousandths.numerator / (1000 * thousandths.denominator)
 
 
 class _Needs:
@@ -287,16 +292,15 @@ def split(
         return [Fraction(c) for c in caps]
     if sum(floors) >= amount:
         return [f * amount / sum(floors) if f else Fraction(0) for f in floors]
-    used = [Fraction(u) * 3_600_000 / horizon_s for u in usage]
-    unit = math.lcm(amount.denominator, *(u.denominator for u in used))
-    shares = [Fraction(w) for w in weights]
-    scale = math.lcm(*(w.denominator for w in shares))
+    used, shares = [u.as_integer_ratio() for u in usage], [w.as_integer_ratio() for w in weights]
+    unit = math.lcm(amount.denominator, horizon_s * max(below for _, below in used))  # a float's is a power of two
+    scale = max(below for _, below in shares)
     level = _Level(
-        target=int(amount * unit),
+        target=amount.numerator * (unit // amount.denominator),
         low=[f * unit for f in floors],
         high=[c * unit for c in caps],
-        owed=[int(u * unit) for u in used],
-        weight=[int(w * scale) for w in shares],
+        owed=[3_600_000 * above * (unit // (horizon_s * below)) for above, below in used],
+        weight=[above * (scale // below) for above, below in shares],
     )
     top, bottom = level.solve()
     return [Fraction(part, bottom * unit) for part in level.parts(top, bottom)]
