@@ -17,6 +17,8 @@ M = TypeVar("M", bound=WireModel)
 Entry = dict[str, Any]
 Alike = Mapping[tuple[str, ...], Sequence[int]]
 """Places of the entries that give the same fields in the same order."""
+FEW, MANY = 8, 16
+"""Beyond a few, there must be so many entries for each set of fields given: else to read them one by one is quicker."""
 _PLAIN = ({str}, {int}, {bool})
 """Kinds of which equal values are the same value; across kinds they need not be: 1 equals true."""
 
@@ -24,14 +26,16 @@ _PLAIN = ({str}, {int}, {bool})
 def read_many(model: type[M], listed: object) -> tuple[M, ...] | None:
     """Read a list of entries, each field as the model reads it; what must hold between fields is left to the caller.
 
-    Returns None where the model has to look itself: if it is no list of objects, or something is wrong with one of them.
-    Entries that say a field alike share its value.
+    Returns None where the model has to look itself: if it is no list of objects, if hardly two give the same fields in
+    the same order, or if something is wrong with one of them. Entries that say a field alike share its value.
     """
     if type(listed) is not list or set(map(type, listed)) != {dict}:
         return None
     alike: dict[tuple[str, ...], list[int]] = {}
     for place, names in enumerate(map(tuple, listed)):
         alike.setdefault(names, []).append(place)
+    if len(alike) > FEW + len(listed) // MANY:
+        return None
     needed = {name for name, field in model.model_fields.items() if field.is_required()}
     if not all(needed <= set(names) <= model.model_fields.keys() for names in alike):
         return None
