@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.shapes import BoolArray, Filter, IntArray, Sites, filter_of
+from evenhand.shapes import BoolArray, Filter, IntArray, Sites
 from evenhand_models import Job, ThroughputUnit
 
 MOST_SPEED_MILLI = 1_000_000
 """A GPU never counts for more than 1,000 of a job's slowest (rule S6)."""
 Shape = tuple[Filter, int | None, int | None, int, int]
 """Filter, worker, GPUs a node, least and full size: all but speedups that decides where a job fits."""
+
+_ASKED = attrgetter("requires", "same", "worker_gpus", "gpus_per_node", "min_gpus", "gpus")
+_Asked = tuple[tuple[tuple[str, str], ...], str | None, int | None, int | None, int, int]
 
 
 class Fitting(NamedTuple):
@@ -66,10 +70,10 @@ def fit_and_speed(jobs: Sequence[Job], types: tuple[str, ...], sites: Sites, uni
 def _declared(jobs: Sequence[Job], types: tuple[str, ...]) -> tuple[IntArray, IntArray, npt.NDArray[np.float64]]:
     """Speedups above 0 on types of the cluster: job, type and value, job by job."""
     place = _Places({name: t for t, name in enumerate(types)})
-    tables = [j.speedup for j in jobs]
+    tables = list(map(attrgetter("speedup"), jobs))
     row = np.repeat(np.arange(len(jobs)), np.fromiter(map(len, tables), dtype=np.int64, count=len(jobs)))
     kind = np.fromiter(map(place.__getitem__, chain.from_iterable(tables)), dtype=np.int64, count=len(row))
-    values = chain.from_iterable(table.values() for table in tables)
+    values = chain.from_iterable([table.values() for table in tables])
     declared = np.fromiter(values, dtype=np.float64, count=len(row))
     some = (kind >= 0) & (declared > 0)
     return row[some], kind[some], declared[some]
@@ -77,16 +81,12 @@ def _declared(jobs: Sequence[Job], types: tuple[str, ...]) -> tuple[IntArray, In
 
 def _shapes(jobs: Sequence[Job]) -> tuple[IntArray, list[Shape]]:
     """Number of each job's shape, int [J], and the shapes."""
-    known: dict[Shape, int] = {}
-    numbers = np.fromiter(
-        (
-            known.setdefault((filter_of(j), j.worker_gpus, j.gpus_per_node, j.min_gpus or j.gpus, j.gpus), len(known))
-            for j in jobs
-        ),
-        dtype=np.int64,
-        count=len(jobs),
-    )
-    return numbers, list(known)
+    known: dict[_Asked, int] = {}  # without a filter: to look one up takes as long as all the rest
+    numbers = []
+    for requires, same, worker, per_node, least, size in map(_ASKED, jobs):
+        labels = tuple(sorted(requires.items())) if requires else ()
+        numbers.append(known.setdefault((labels, same, worker, per_node, least or size, size), len(known)))
+    return np.array(numbers, dtype=np.int64), [(Filter(key[0], key[1]), *key[2:]) for key in known]
 
 
 def _stand(sites: Sites, shape: Shape, gpu_type: int) -> tuple[bool, bool]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
 import numpy as np
 
 from evenhand.entitlement import Entitlement
 from evenhand.snapshot import NO_GROUP, Snapshot
 from evenhand.tree import ROOT
-from evenhand_models import JobState, NodeStatus, PlanWarning, WarningCode
+from evenhand_models import NodeStatus, PlanWarning, WarningCode
 
 MOST_REFS = 20
 """So many ids stand in a warning at most; the message has the count."""
@@ -47,13 +46,10 @@ def _warn(code: WarningCode, message: str, ids: Sequence[str]) -> Iterator[PlanW
 
 def _clocks(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S1: instants after now."""
-
-    def late(at: datetime | None) -> bool:
-        return at is not None and at > snapshot.now
-
-    started = [j.id for j in snapshot.jobs if late(j.started_at)]
-    other = [j.id for j in snapshot.jobs if late(j.submitted_at) or late(j.checkpointed_at)]
-    nodes = [n.name for n in snapshot.nodes if late(n.down_since_at)]
+    now, jobs = snapshot.now, snapshot.jobs
+    started = [j.id for j in jobs if (at := j.started_at) is not None and at > now]
+    other = [j.id for j in jobs if j.submitted_at > now or ((at := j.checkpointed_at) is not None and at > now)]
+    nodes = [n.name for n in snapshot.nodes if (at := n.down_since_at) is not None and at > now]
     yield from _warn(
         WarningCode.STARTED_AT_CLAMPED,
         "started_at of {n} job(s) lies after now and was read as now: {ids}.",
@@ -70,7 +66,8 @@ def _clocks(snapshot: Snapshot) -> Iterator[PlanWarning]:
 def _contracts(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S2: contracts of running jobs above the cap."""
     cap = snapshot.policy.max_protection_s
-    longer = [j.id for j in snapshot.jobs if j.contract.min_runtime_s > cap and j.state is JobState.RUNNING]
+    running = (snapshot.jobs[j] for j in np.flatnonzero(snapshot.running).tolist())
+    longer = [j.id for j in running if j.contract.min_runtime_s > cap]
     yield from _warn(
         WarningCode.CONTRACT_CUT,
         f"min_runtime_s of {{n}} running job(s) is above max_protection_s and was cut to {cap} s: {{ids}}.",
@@ -80,8 +77,8 @@ def _contracts(snapshot: Snapshot) -> Iterator[PlanWarning]:
 
 def _unknown_groups(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S4: jobs whose group is not in the tree."""
-    tree = snapshot.tree
-    unknown = [(i, j) for i, j in enumerate(snapshot.jobs) if tree.index(j.group) is None]
+    known = set(snapshot.tree.ids)
+    unknown = [(i, j) for i, j in enumerate(snapshot.jobs) if j.group not in known]
     pending = [j.id for i, j in unknown if snapshot.pending[i]]
     charged = [j.id for i, j in unknown if not snapshot.pending[i] and snapshot.group[i] != NO_GROUP]
     orphans = [j.id for i, j in unknown if not snapshot.pending[i] and snapshot.group[i] == NO_GROUP]
@@ -132,7 +129,8 @@ def _unknown_types(snapshot: Snapshot) -> Iterator[PlanWarning]:
 
 def _gone_nodes(snapshot: Snapshot) -> Iterator[PlanWarning]:
     """S9: placements on nodes that are not listed."""
-    lost = [j.id for j, placed in zip(snapshot.jobs, snapshot.placement, strict=True) if any(n < 0 for n, _ in placed)]
+    stands = snapshot.stands
+    lost = [snapshot.jobs[j].id for j in np.unique(stands.job[stands.node < 0]).tolist()]
     yield from _warn(
         WarningCode.NODE_GONE,
         "{n} job(s) stand on nodes that are not listed, which count as lost: {ids}.",

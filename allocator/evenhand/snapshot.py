@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,10 +11,12 @@ from operator import attrgetter
 import numpy as np
 import numpy.typing as npt
 
+from evenhand.columns import columns, instants, whole
 from evenhand.fitting import Shape, fit_and_speed
 from evenhand.shapes import BoolArray, IntArray, Sites
 from evenhand.tree import Tree, build_tree
 from evenhand_models import ClusterState, Job, JobState, Node, NodeStatus, Policy
+from evenhand_models import Placement as Part
 
 AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
 """Seconds of waiting after which a job counts one step older (rule O4)."""
@@ -154,73 +156,60 @@ def take_snapshot(state: ClusterState, policy: Policy) -> Snapshot:
     tree = build_tree(state.groups)
     jobs = tuple(sorted(state.jobs, key=attrgetter("id")))
     count = len(jobs)
-    kinds = [j.state for j in jobs]
+    said = columns(jobs)
+    kinds = list(JobState)
+    kind = whole(map({k: i for i, k in enumerate(kinds)}.__getitem__, said["state"]), count)
     pending, running, terminating = (
-        _flags((kind is k for kind in kinds), count) for k in (JobState.PENDING, JobState.RUNNING, JobState.TERMINATING)
+        kind == kinds.index(k) for k in (JobState.PENDING, JobState.RUNNING, JobState.TERMINATING)
     )
-    placement = tuple(_placed(j, node_at) for j in jobs)
+    placement = tuple([_placed(parts, node_at) if parts else () for parts in said["placement"]])
     stands = _stands(placement)
     placed = np.bincount(stands.node[stands.node >= 0], stands.gpus[stands.node >= 0], len(nodes))
     overfull = placed > usable
     fits, full_fit, speed, shape, shapes = fit_and_speed(jobs, types, sites, policy.throughput_unit)
-    group = _groups(jobs, tree)
+    group = _groups(said["group"], tree, pending)
     unknown = group == NO_GROUP
     infeasible = pending & (unknown | ~fits.any(axis=1))
     orphan = running & unknown
     # S8: what is live, and what of it is budgeted
     live = (pending & ~infeasible) | (running & ~orphan)
     claim = np.array([*tree.claim, False], dtype=bool)[group]
-    minimum = _whole((j.contract.min_runtime_s for j in jobs), count)
+    minimum = whole(map(attrgetter("min_runtime_s"), said["contract"]), count)
     contract = np.minimum(minimum, policy.max_protection_s)
     budgeted = live & (minimum > 0) & claim
     hit = running & _any_lost(stands, np.append((~keeping) | overfull, True), count)
     now_s = seconds(state.now)
-    submitted = np.minimum(now_s, _instants([j.submitted_at for j in jobs], np.nan))
-    started = np.minimum(now_s, _instants([j.started_at for j in jobs], np.nan))
+    submitted = np.minimum(now_s, instants(said["submitted_at"], np.nan))
+    started = np.minimum(now_s, instants(said["started_at"], np.nan))
     inside = running & ~hit & (now_s < np.nan_to_num(started) + contract)
-    size = _whole((j.gpus for j in jobs), count)
+    size = whole(said["gpus"], count)
     held = np.bincount(stands.job, stands.gpus, count).astype(np.int64)
     held[~running] = 0
     held_type = _held_types(stands, node_type, running)
-    priority = _whole((j.priority for j in jobs), count)
+    priority = whole(said["priority"], count)
     level, rank, levels = _levels(priority, group, live, budgeted)
-    resumable = _flags((j.contract.resumable for j in jobs), count)
+    resumable = np.fromiter(map(attrgetter("resumable"), said["contract"]), dtype=bool, count=count)
+    saved = np.where(resumable, instants(said["checkpointed_at"], -np.inf), -np.inf)
     return Snapshot(
         state=state, policy=policy, now=state.now, types=types, rate_milli=rates, nodes=nodes, node_index=node_at,
         node_type=node_type, room=room, opened=opened, capacity=capacity,
         total_gpus=int(sum(n.gpus for n in nodes)), sites=sites, tree=tree, jobs=jobs,
-        job_index={j.id: i for i, j in enumerate(jobs)}, group=group, pending=pending, running=running,
+        job_index=dict(zip(said["id"], range(count), strict=True)), group=group, pending=pending, running=running,
         terminating=terminating, infeasible=infeasible, orphan=orphan, live=live, budgeted=budgeted, hit=hit,
         pinned=(budgeted & inside) | (orphan & ~hit), overfull=overfull, size=size,
-        least=_whole((j.min_gpus or j.gpus for j in jobs), count),
+        least=whole([least or most for least, most in zip(said["min_gpus"], said["gpus"], strict=True)], count),
         held=held, held_type=held_type, placement=placement, stands=stands,
         speed_milli=speed, fits=fits, full_fit=full_fit, shape=shape, shapes=shapes, resumable=resumable,
         demand_milli=_demand(size, fits, held_type, rates), level=level, level_rank=rank, level_count=levels,
         age_step=np.searchsorted(np.array(AGE_STEPS_S), now_s - submitted, side="right").astype(np.int64),
         submitted_s=submitted, started_s=started, contract_s=contract,
-        lost_s=_lost_seconds(jobs, started, np.where(resumable, contract, policy.max_protection_s), running & ~hit, now_s),
-        left_s=_instants([j.expected_end_at for j in jobs], np.inf) - now_s, priority=priority,
+        lost_s=_lost_seconds(saved, started, np.where(resumable, contract, policy.max_protection_s), running & ~hit, now_s),
+        left_s=instants(said["expected_end_at"], np.inf) - now_s, priority=priority,
     )  # fmt: skip
 
 
-def _flags(values: Iterable[bool], count: int) -> BoolArray:
-    return np.fromiter(values, dtype=bool, count=count)
-
-
-def _whole(values: Iterable[int], count: int) -> IntArray:
-    return np.fromiter(values, dtype=np.int64, count=count)
-
-
-def _instants(stamps: Sequence[datetime | None], unset: float) -> FloatArray:
-    """Seconds since 1970, float [J]."""
-    return np.fromiter((unset if at is None else at.timestamp() for at in stamps), dtype=np.float64, count=len(stamps))
-
-
-def _placed(job: Job, node_at: dict[str, int]) -> Placement:
+def _placed(parts: Sequence[Part], node_at: dict[str, int]) -> Placement:
     """A job's placement by node index."""
-    parts = job.placement
-    if not parts:
-        return ()
     if len(parts) == 1:
         return ((node_at.get(parts[0].node, -1), parts[0].gpus),)
     return tuple(sorted((node_at.get(p.node, -1), p.gpus) for p in parts))
@@ -247,19 +236,14 @@ def _held_types(stands: Stands, node_type: IntArray, running: BoolArray) -> IntA
     return found
 
 
-def _groups(jobs: Sequence[Job], tree: Tree) -> IntArray:
+def _groups(names: Sequence[str], tree: Tree, pending: BoolArray) -> IntArray:
     """Index of the group each job is charged to (rule S4), int [J]."""
-    index = tree.index
-    return _whole(
-        (_named(j, tree) if (at := index(j.group)) is None else at for j in jobs),
-        len(jobs),
-    )
-
-
-def _named(job: Job, tree: Tree) -> int:
-    """The group a job of an unknown group is charged to."""
-    at = None if job.state is JobState.PENDING else tree.nearest_named(job.group)
-    return NO_GROUP if at is None else at
+    known = {name: i for i, name in enumerate(tree.ids)}
+    found = whole([known.get(name, NO_GROUP) for name in names], len(names))
+    for j in np.flatnonzero((found == NO_GROUP) & ~pending).tolist():
+        above = tree.nearest_named(names[j])
+        found[j] = NO_GROUP if above is None else above
+    return found
 
 
 def _levels(
@@ -281,15 +265,15 @@ def _levels(
 
 
 def _lost_seconds(
-    jobs: Sequence[Job], started: FloatArray, most: IntArray, stoppable: BoolArray, now_s: float
+    saved: FloatArray, started: FloatArray, most: IntArray, stoppable: BoolArray, now_s: float
 ) -> FloatArray:
     """Seconds of work a stop loses (rule O5): since the last checkpoint, else the start, at most so many.
 
     Parameters
     ----------
+    saved : when work was last saved, -infinity if it was not or cannot be gone on from, float [J].
     most : a contract; of who cannot resume, and has lost everything, the longest that there may be, int [J].
     """
-    saved = _instants([j.checkpointed_at if j.contract.resumable else None for j in jobs], -np.inf)
     last = np.maximum(started, np.minimum(now_s, saved))
     return np.where(stoppable, np.minimum(now_s - last, most), 0.0)
 

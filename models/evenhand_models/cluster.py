@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import Field, ModelWrapValidatorHandler, ValidationInfo, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
 from evenhand_models.checks import Draft, draft_errors, entry_errors
 from evenhand_models.errors import FieldError, InvalidInput
 from evenhand_models.groups import Group, Usage
 from evenhand_models.hardware import GpuType, Node
-from evenhand_models.jobs import Job
+from evenhand_models.jobs import SAY_TOGETHER, Job, job_errors
+from evenhand_models.many import read_many
 from evenhand_models.policy import Policy
 from evenhand_models.quantities import CHECKS_DEFERRED, Instant, WireModel
 
@@ -41,13 +42,28 @@ class ClusterState(WireModel):
         if info.context is CHECKS_DEFERRED or isinstance(value, cls):
             return read(value)
         try:
-            state = read(value)
+            state = _read_at_once(value, read)
         except InvalidInput:  # one entry contradicts itself: read on, so that all that is wrong is said
             errors = check_state(cls.model_validate(value, context=CHECKS_DEFERRED))
             raise InvalidInput(errors) from None
         if errors := draft_errors(_draft(state)):
             raise InvalidInput(errors)
         return state
+
+
+def _read_at_once(value: object, read: ModelWrapValidatorHandler[ClusterState]) -> ClusterState:
+    """Read a state, all its jobs at once if nothing is wrong with any of them."""
+    if not isinstance(value, dict):
+        return read(value)
+    jobs = read_many(Job, value.get("jobs"))
+    if jobs is None or any(job_errors(job) for job in jobs if not job.__pydantic_fields_set__.isdisjoint(SAY_TOGETHER)):
+        return read(value)
+    try:
+        state = read({**value, "jobs": []})
+    except ValidationError:  # the model has to see the jobs too to say all that is wrong
+        return read(value)
+    state.__dict__["jobs"] = jobs  # before anybody has seen it
+    return state
 
 
 def _draft(state: ClusterState, max_protection_s: int | None = None) -> Draft:

@@ -7,24 +7,30 @@ zone instants were written in, on ``1`` against ``1.0``, or on whether a default
 from __future__ import annotations
 
 from hashlib import sha256
+from operator import attrgetter
+
+from pydantic import TypeAdapter
 
 from evenhand_models.cluster import ClusterState
 from evenhand_models.plan import Plan
 from evenhand_models.writing import Written, written
 
+_STATE = TypeAdapter(ClusterState)
+
 
 def canonical_state_bytes(state: ClusterState) -> bytes:
     """Return a state as compact UTF-8 JSON with its lists in the order of their names."""
+    name, identity, group = attrgetter("name"), attrgetter("id"), attrgetter("group")
     ordered = state.model_copy(
         update={
-            "gpu_types": tuple(sorted(state.gpu_types, key=lambda item: item.name)),
-            "nodes": tuple(sorted(state.nodes, key=lambda item: item.name)),
-            "groups": tuple(sorted(state.groups, key=lambda item: item.id)),
-            "usage": None if state.usage is None else tuple(sorted(state.usage, key=lambda item: item.group)),
-            "jobs": tuple(sorted(state.jobs, key=lambda item: item.id)),
+            "gpu_types": tuple(sorted(state.gpu_types, key=name)),
+            "nodes": tuple(sorted(state.nodes, key=name)),
+            "groups": tuple(sorted(state.groups, key=identity)),
+            "usage": None if state.usage is None else tuple(sorted(state.usage, key=group)),
+            "jobs": tuple(sorted(state.jobs, key=identity)),
         }
     )
-    return ordered.model_dump_json().encode()
+    return _STATE.dump_json(ordered)
 
 
 def state_hash(state: ClusterState) -> str:

@@ -130,6 +130,10 @@ class Job(WireModel):
         return self
 
 
+SAY_TOGETHER = {"min_gpus", "worker_gpus", "gpus_per_node", "state", "started_at", "placement"}
+"""Fields that can contradict others: a job that gives none of them is sound."""
+
+
 def job_errors(job: Job) -> list[FieldError]:
     """Say what contradicts itself inside one job; pointers are relative to the job."""
     plain = job.min_gpus is None and job.worker_gpus is None and job.gpus_per_node is None

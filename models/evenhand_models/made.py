@@ -19,17 +19,18 @@ _NAMES: dict[type[WireModel], set[str]] = {}
 """The fields of each model, all of them given: words share the set, which pydantic copies before it changes it."""
 
 
-def made(model: type[M], fields: dict[str, object]) -> M:
+def made(model: type[M], fields: dict[str, object], given: set[str] | None = None) -> M:
     """Return a word that holds these fields as they are.
 
     Parameters
     ----------
     fields : every field of the model in the order of its declaration, each as validation would leave it; the
         caller vouches for that, and a test reads what the library makes this way back with full validation.
+    given : the fields that were given, the others stand at their defaults; unset: all. Never changed.
     """
     word = _new(model)
     _set_fields(word, fields)
-    _set_names(word, _NAMES.get(model) or _NAMES.setdefault(model, set(fields)))
+    _set_names(word, given or _NAMES.get(model) or _NAMES.setdefault(model, set(fields)))
     _set_extra(word, None)
     _set_private(word, None)
     return word

@@ -7,14 +7,15 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import chain
 from json.encoder import encode_basestring as quoted
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from evenhand_models.reasons import Reason
 
 if TYPE_CHECKING:
-    from evenhand_models.plan import Assignment, Plan
+    from evenhand_models.hardware import Placement
+    from evenhand_models.plan import Action, Assignment, Plan
 
 _AT_ONCE = 4_000
 """So many pieces are joined at a time where all of them together are not wanted: what fits a cache."""
@@ -65,27 +66,46 @@ class _Writer:
 
     def __init__(self, reasons: Iterable[Reason]) -> None:
         """Look whether any sentence needs an escape: nearly never one does, and then none is looked at again."""
-        said = "".join(reason.message for reason in reasons).encode()
-        self._quoted = quoted if len(said.translate(None, _ESCAPED)) < len(said) else '"{}"'.format
+        said = "".join([reason.message for reason in reasons]).encode()
+        self._plain = len(said.translate(None, _ESCAPED)) == len(said)
         self.texts, self.names, self.instants = _Texts(), _Names(), _Instants()
+        self._heads: dict[tuple[object, ...], bytes] = {}
 
-    def head(self, one: Assignment) -> str:
-        """Write an assignment up to its reasons."""
-        placement = ",".join([f'{{"node":{self.texts[part.node]},"gpus":{part.gpus}}}' for part in one.placement])
+    def head(self, said: tuple[Any, ...]) -> bytes:
+        """Write what an assignment says between its job and its reasons: most jobs that wait are told the same there."""
+        found = self._heads.get(said)
+        if found is None:
+            found = self._heads[said] = self._head(*said).encode()
+        return found
+
+    def _head(
+        self,
+        action: Action,
+        gpus: int,
+        gpu_type: str | None,
+        placement: tuple[Placement, ...],
+        after: tuple[str, ...],
+        until: datetime | None,
+        requeue: bool | None,
+        unallocated: bool,
+        at: datetime | None,
+        change: str | None,
+    ) -> str:
+        places = ",".join([f'{{"node":{self.texts[part.node]},"gpus":{part.gpus}}}' for part in placement])
         return (
-            f'{{"job":{quoted(one.job)},"action":"{_ENUM[one.action]}","gpus":{one.gpus},'
-            f'"gpu_type":{self.texts[one.gpu_type]},"placement":[{placement}],"after":{self.names[one.after]},'
-            f'"protected_until_at":{self.instants[one.protected_until_at]},"requeue":{_FLAG[one.requeue]},'
-            f'"unallocated":{_FLAG[one.unallocated]},"earliest_start_at":{self.instants[one.earliest_start_at]},'
-            f'"cheapest_change":{self.texts[one.cheapest_change]},"reasons":['
+            f',"action":"{_ENUM[action]}","gpus":{gpus},"gpu_type":{self.texts[gpu_type]},"placement":[{places}],'
+            f'"after":{self.names[after]},"protected_until_at":{self.instants[until]},"requeue":{_FLAG[requeue]},'
+            f'"unallocated":{_FLAG[unallocated]},"earliest_start_at":{self.instants[at]},'
+            f'"cheapest_change":{self.texts[change]},"reasons":['
         )
 
     def reason(self, reason: Reason) -> bytes:
         """Write a reason, with a comma before it."""
+        code, message, refs, at, change = reason.__dict__.values()
+        said = f'"{message}"' if self._plain else quoted(message)
         return (
-            f',{{"code":"{_ENUM[reason.code]}","message":{self._quoted(reason.message)},"refs":{self.names[reason.refs]},'
-            f'"earliest_start_at":{self.instants[reason.earliest_start_at]},'
-            f'"cheapest_change":{self.texts[reason.cheapest_change]}}}'
+            f',{{"code":"{_ENUM[code]}","message":{said},"refs":{self.names[refs]},'
+            f'"earliest_start_at":{self.instants[at]},"cheapest_change":{self.texts[change]}}}'
         ).encode()
 
 
@@ -99,16 +119,18 @@ def _assignments(assignments: Sequence[Assignment]) -> list[bytes]:
     known = dict(zip(keys, given, strict=True))
     writer = _Writer(known.values())
     later = {key: writer.reason(reason) for key, reason in known.items()}
-    first = {key: later[key][1:] for key in {id(one.reasons[0]) for one in assignments if one.reasons}}
-    pieces, listed, place, ahead = [], list(map(later.__getitem__, keys)), 0, '"assignments":['
+    first: dict[int, bytes] = {}
+    pieces, listed, place, ahead = [], list(map(later.__getitem__, keys)), 0, '"assignments":[{"job":'
     for one in assignments:
-        pieces.append((ahead + writer.head(one)).encode())
-        if one.reasons:
-            end = place + len(one.reasons)
-            pieces.append(first[keys[place]])
+        job, *said, reasons = one.__dict__.values()
+        pieces.append((ahead + quoted(job)).encode())
+        pieces.append(writer.head(tuple(said)))
+        if reasons:
+            key, end = keys[place], place + len(reasons)
+            pieces.append(first.get(key) or first.setdefault(key, later[key][1:]))
             pieces += listed[place + 1 : end]
             place = end
-        ahead = "]},"
+        ahead = ']},{"job":'
     pieces.append(b"]}]")
     return pieces
 

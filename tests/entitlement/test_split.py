@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from evenhand.entitlement import split
+from evenhand.splitting import split
 
 WEEK = 604_800
 
