@@ -13,6 +13,8 @@ from evenhand_models import Reason, ReasonCode
 
 Types = tuple[int, ...]
 """Types that a job fits."""
+_COMES_FIRST = ReasonCode.PRIORITY
+"""Looked up once: said of almost every waiting job."""
 _LOOKED_AT = 4 * MOST_NAMED
 """So many places of a line are looked at first for the jobs to be named."""
 
@@ -77,7 +79,8 @@ class Lines:
         end = start + _LOOKED_AT
         while (near := np.flatnonzero(wants[start:end])).size < MOST_NAMED and end < len(wants):
             end = start + 4 * (end - start)
-        names = [s.jobs[j].id for j in self._jobs[start + near[:MOST_NAMED]].tolist()]
+        ids = s.ids
+        names = [ids[j] for j in self._jobs[start + near[:MOST_NAMED]].tolist()]
         return Line(names, s.tree.ids[group])
 
 
@@ -89,6 +92,7 @@ class Line:
         self._names, self._group = names, group
         self._told = ", ".join(names)
         self._refs = (*names, group)
+        self._come = f" jobs of group {group} come first by priority, then age ("
 
     def reason(self, runs: int, waits: int) -> Reason:
         """Name the jobs of the own group that come before a waiting one and want types it could use, one at least.
@@ -97,11 +101,11 @@ class Line:
         ----------
         runs, waits : how many of them run and how many wait.
         """
-        ahead, group = runs + waits, self._group
+        ahead = runs + waits
         if ahead > MOST_NAMED:
-            refs, told = self._refs, f"{self._told} and {ahead - MOST_NAMED} more"
-        else:
-            refs, told = (*self._names[:ahead], group), listed(self._names[:ahead])
+            more = f"{self._told} and {ahead - MOST_NAMED} more"
+            return reason(_COMES_FIRST, f"{ahead}{self._come}{runs} running, {waits} waiting): {more}.", self._refs)
+        names, group = self._names[:ahead], self._group
         come = f"1 job of group {group} comes" if ahead == 1 else f"{ahead} jobs of group {group} come"
-        message = f"{come} first by priority, then age ({runs} running, {waits} waiting): {told}."
-        return reason(ReasonCode.PRIORITY, message, refs)
+        message = f"{come} first by priority, then age ({runs} running, {waits} waiting): {listed(names)}."
+        return reason(_COMES_FIRST, message, (*names, group))

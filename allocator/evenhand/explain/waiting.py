@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -86,17 +87,21 @@ class Waiting:
         types = [self._shapes[kind.shape].types for kind in kinds]
         runs, waits = self._lines.ahead(self._jobs[order], types, np.diff(bounds))
         jobs = self._jobs[order].tolist()
+        self._effort.foresee((kind.group, kind.level_rank) for kind in kinds if kind.budgeted)
         for kind, of, start, end in zip(kinds, types, bounds, bounds[1:], strict=False):
             verdict = self._judge(kind)
             before, beside = verdict.before, self._beside(kind, verdict)
             at, change = verdict.earliest_start_at, verdict.cheapest_change
             first = Explanation((*before, *beside), at, change)
-            line = self._lines.seen(kind.group, kind.budgeted, of) if verdict.line else None
-            for row in range(start, end):
-                if line is None or not (running := runs[row]) + (waiting := waits[row]):
-                    yield jobs[row], first
+            if not verdict.line:
+                yield from zip(jobs[start:end], repeat(first))
+                continue
+            comes = self._lines.seen(kind.group, kind.budgeted, of).reason
+            for job, running, waiting in zip(jobs[start:end], runs[start:end], waits[start:end], strict=True):
+                if running or waiting:
+                    yield job, Explanation((*before, comes(running, waiting), *beside), at, change)
                 else:
-                    yield jobs[row], Explanation((*before, line.reason(running, waiting), *beside), at, change)
+                    yield job, first
 
     def _kinds(self) -> tuple[IntArray, list[int], list[Kind]]:
         """Waiting jobs in the order of their kinds, where each kind starts in it, and the kinds, by group."""
