@@ -12,6 +12,8 @@ from evenhand.explain.ground import Domain, Shape
 from evenhand.explain.yard import Staying, Yard
 from evenhand.shapes import BoolArray, IntArray
 
+_NONE: tuple[int, ...] = ()
+
 
 class Clearing:
     """Clears nodes of a yard for gangs of one shape; what is asked again for the same rows is remembered."""
@@ -31,7 +33,7 @@ class Clearing:
         ----------
         gives : which rows would give way to whom; asker : the row in it of who asks.
         """
-        yard, found = self._yard, ()
+        yard, found = self._yard, _NONE
         for cut, known in enumerate(self._known):
             rows, keys = gives.near(yard, cut)
             key = keys[asker]
