@@ -98,7 +98,7 @@ def test_the_jobs_to_go_are_those_that_trying_finds(seed, monkeypatch):
         job, node, gpus = np.array(rows, dtype=np.int64).reshape(len(rows), 3).T
         staying = Staying(job, node, gpus, loss)
         clearing = Clearing(staying, Yard(staying, domain.nodes, free), ground.unit, ground.shape, domain)
-        asked = Gives(np.array([np.zeros(len(rows)), gives], dtype=bool), np.zeros(len(rows), dtype=bool))
+        asked = Gives(staying, np.array([np.zeros(len(rows)), gives], dtype=bool), np.zeros(len(rows), dtype=bool))
         expected = tried(domain, ground, free, rows, gives, loss)
         assert clearing.victims(asked, 1) == expected
         assert clearing.victims(asked, 1) == expected

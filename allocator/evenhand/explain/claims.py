@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.crowd import Crowd
-from evenhand.explain.ranks import SLACK, Ranks, View
+from evenhand.explain.ranks import SLACK, Ranks
 from evenhand.explain.words import gpus, number, reason
 from evenhand.shapes import IntArray
 from evenhand_models import Reason, ReasonCode
@@ -107,22 +105,18 @@ class Claims:
         if key not in self._rivals and not budgeted:
             self._rivals[key] = self._allocated(group, crowd)
         elif key not in self._rivals:
-            some, views = self._ranks.views(group, groups)  # none of them was asked about before
-            for g, found in zip(some, self._ahead_of(some, views, crowd), strict=True):
+            if not crowd.groups.size:
+                return None
+            for g, found in self._ahead_of(group, groups, crowd):
                 self._rivals[crowd.number, g, True] = found
         return self._rivals[key]
 
-    def _ahead_of(self, groups: list[int], views: View, crowd: Crowd) -> Iterator[Reason | None]:
-        """What each of some groups hears of those that come first."""
-        r, others = self._ranks, crowd.groups
-        if not others.size:
-            yield from (None for _ in groups)
-            return
-        first = views.first[:, others]
-        most = r.most_of(views.rival[:, others], first)
-        mine = views.mine[np.arange(len(groups)), others[most.eldest]].tolist()
-        for at, told, sides, count in zip(mine, crowd.amounts_of(first), most.sides, most.counts, strict=True):
-            yield self._come_first(at, told, sides, count) if count else None
+    def _ahead_of(self, group: int, groups: IntArray, crowd: Crowd) -> Iterator[tuple[int, Reason | None]]:
+        """What a group and some others hear of those that come first."""
+        some, lead = self._ranks.leaders(group, groups, crowd.groups)
+        told = crowd.amounts_of(lead.first)
+        for g, amounts, sides, count, mine in zip(some, told, lead.sides, lead.counts, lead.mine, strict=True):
+            yield g, self._come_first(mine, amounts, sides, count) if count else None
 
     def _come_first(self, mine: int, amounts: str, sides: list[int], count: int) -> Reason:
         """Describe the sides that stand first, and name how many more there are."""

@@ -7,10 +7,9 @@ from collections import defaultdict
 import numpy as np
 
 from evenhand.explain.gauge import gauge_of
-from evenhand.explain.giving import Gives
+from evenhand.explain.giving import Gives, Near
 from evenhand.explain.ground import Domain, Shape
 from evenhand.explain.yard import Staying, Yard
-from evenhand.shapes import BoolArray, IntArray
 
 _NONE: tuple[int, ...] = ()
 
@@ -33,40 +32,43 @@ class Clearing:
         ----------
         gives : which rows would give way to whom; asker : the row in it of who asks.
         """
-        yard, found = self._yard, _NONE
+        found = _NONE
         for cut, known in enumerate(self._known):
-            rows, keys = gives.near(yard, cut)
-            key = keys[asker]
+            near = gives.near(self._yard, cut)
+            key = near.keys[asker]
             seen = known.get(key)
-            found = known[key] = self._search(rows[asker], yard.cuts[cut][0]) if seen is None else seen
+            found = known[key] = self._search(near, near.number[asker]) if seen is None else seen
             if found:
                 break
         return found
 
-    def _search(self, giving: BoolArray, nodes: int) -> tuple[int, ...]:
-        yard, given = self._yard, np.flatnonzero(giving)
-        at, gpus = yard.at[given], self._staying.gpus[yard.row[given]]
-        free = yard.free[:nodes]
-        freed = np.bincount(at, gpus, nodes).astype(np.int64)
-        useful = np.flatnonzero((freed > 0) & (free + freed >= self._unit))
+    def _search(self, near: Near, which: int) -> tuple[int, ...]:
+        reach = near.reach[which]
+        useful = np.flatnonzero(reach >= self._unit)  # what holds no job that gives way reaches 0
         if not useful.size:
             return ()
         if self._alone:
-            on = yard.row[given[at == useful[0]]]
-            return self._on_one(on, int(self._unit - free[useful[0]]))
+            node = int(useful[0])
+            return self._on_one(self._given(near, which, node), self._unit - int(near.free[node]))
         gauge = self._gauge.copy()
-        for count, (before, more) in enumerate(
-            zip(free[useful].tolist(), freed[useful].tolist(), strict=True), start=1
+        for count, (before, after) in enumerate(
+            zip(near.free[useful].tolist(), reach[useful].tolist(), strict=True), start=1
         ):
-            if gauge.risen(before, before + more):
-                return self._on_some(set(useful[:count].tolist()), at, yard.row[given])
+            if gauge.risen(before, after):
+                return self._on_some([(node, self._given(near, which, node)) for node in useful[:count].tolist()], near)
         return ()
 
-    def _on_one(self, rows: IntArray, missing: int) -> tuple[int, ...]:
+    def _given(self, near: Near, which: int, node: int) -> list[tuple[int, int]]:
+        """Jobs on a node that would give way, and the GPUs that they hold there, row by row."""
+        start, end = near.starts[node : node + 2].tolist()
+        rows = self._yard.row[start:end][near.rows[which, start:end]]
+        return list(zip(self._staying.job[rows].tolist(), self._staying.gpus[rows].tolist(), strict=True))
+
+    def _on_one(self, held: list[tuple[int, int]], missing: int) -> tuple[int, ...]:
         """Jobs on one node that together hold what is missing there."""
         on: dict[int, int] = {}
-        for j, held in zip(self._staying.job[rows].tolist(), self._staying.gpus[rows].tolist(), strict=True):
-            on[j] = on.get(j, 0) + held
+        for j, gpus in held:
+            on[j] = on.get(j, 0) + gpus
         found = []
         for j in self._staying.by_loss(on):
             if missing > 0:
@@ -74,15 +76,13 @@ class Clearing:
                 missing -= on[j]
         return tuple(found)
 
-    def _on_some(self, nodes: set[int], at: IntArray, rows: IntArray) -> tuple[int, ...]:
-        """The fewest of the jobs on some nodes of the yard, those that lose least first."""
-        near = np.flatnonzero(at <= max(nodes))
-        rows, parts = rows[near], defaultdict(list)
-        held = zip(self._staying.job[rows].tolist(), at[near].tolist(), self._staying.gpus[rows].tolist(), strict=True)
-        for j, node, gpus in held:
-            if node in nodes:
+    def _on_some(self, held: list[tuple[int, list[tuple[int, int]]]], near: Near) -> tuple[int, ...]:
+        """The fewest of the jobs on some nodes with rows, those that lose least first."""
+        parts: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for node, on in held:
+            for j, gpus in on:
                 parts[j].append((node, gpus))
-        gauge, free, found = self._gauge.copy(), self._yard.free[: max(nodes) + 1].tolist(), []
+        gauge, free, found = self._gauge.copy(), near.free.tolist(), []
         for j in self._staying.by_loss(parts):
             found.append(j)
             enough = False

@@ -32,7 +32,7 @@ class Effort:
         rows = np.flatnonzero((h.until_s <= PAST) & ~h.new & ~s.hit[h.job])
         job = h.job[rows]
         self._staying = Staying(job, h.node[rows], h.gpus[rows], (s.lost_s * s.held).tolist())
-        self._giving = Giving(aftermath, ranks, job)
+        self._giving = Giving(aftermath, ranks, self._staying)
         self._lines = self._past_protection(np.unique(job))
         self._yards: dict[bytes, Yard] = {}
         self._clearings: dict[object, Clearing] = {}

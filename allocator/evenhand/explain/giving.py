@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.ranks import Ranks
-from evenhand.explain.yard import Yard
+from evenhand.explain.yard import Staying, Yard
 from evenhand.program.index import may_move
 from evenhand.shapes import BoolArray, IntArray
 
@@ -17,47 +17,70 @@ _AT_ONCE = 1 << 20
 """So many pairs of who asks and what stands are looked at together."""
 
 
+class Near:
+    """What would give way on the nodes of a cut of a yard to each of A that ask; D of them differ.
+
+    Attributes
+    ----------
+    keys : of each that asks, its rows in few bytes; number : which of the different ones it is.
+    rows : which rows of the cut would give way, bool [D, r].
+    place : of each node with rows its place in the yard, int [u]; starts : its first row, int [u + 1].
+    free : GPUs free on it, int [u]; reach : GPUs free once it is cleared, 0 where nothing gives way, int [D, u].
+    """
+
+    def __init__(self, gives: BoolArray, yard: Yard, gpus: IntArray, cut: int) -> None:
+        rows = yard.row[: yard.cuts[cut][1]]
+        every = gives[:, rows]
+        bits = np.packbits(every, axis=1)
+        whole, width = bits.tobytes(), bits.shape[1]
+        self.keys = [whole[k * width : (k + 1) * width] for k in range(len(bits))]
+        numbers: dict[bytes, int] = {}
+        self.number = [numbers.setdefault(key, len(numbers)) for key in self.keys]
+        eldest = np.zeros(len(numbers), dtype=np.int64)
+        eldest[self.number[::-1]] = np.arange(len(every))[::-1]
+        self.rows: BoolArray = every[eldest]
+        self.place, first = np.unique(yard.at[: len(rows)], return_index=True)
+        self.starts: IntArray = np.append(first, len(rows))
+        self.free: IntArray = yard.free[self.place]
+        freed = np.zeros((len(self.rows), 0), dtype=np.int64)
+        if len(rows):
+            freed = np.add.reduceat(self.rows * gpus[rows], first, axis=1)
+        self.reach: IntArray = np.where(freed > 0, self.free + freed, 0)
+
+
 class Gives:
     """Rows of `Staying` that would give way to each of A that ask, bool [A, S]."""
 
-    def __init__(self, rows: BoolArray, movable: BoolArray) -> None:
-        self._rows, self._movable = rows, movable
-        self._near: dict[tuple[Yard, int], tuple[BoolArray, list[bytes]]] = {}
+    def __init__(self, staying: Staying, rows: BoolArray, movable: BoolArray) -> None:
+        self._staying, self._rows, self._movable = staying, rows, movable
+        self._near: dict[tuple[Yard, int], Near] = {}
 
     @cached_property
     def wider(self) -> Gives:
         """The same with the rows of jobs that may move."""
-        return Gives(self._rows | self._movable, self._movable)
+        return Gives(self._staying, self._rows | self._movable, self._movable)
 
-    def near(self, yard: Yard, cut: int) -> tuple[BoolArray, list[bytes]]:
-        """Which rows of a cut would give way, bool [A, r], and each row of these in few bytes."""
+    def near(self, yard: Yard, cut: int) -> Near:
+        """What of them stands on the nodes of a cut."""
         found = self._near.get((yard, cut))
         if found is None:
-            rows = self._rows[:, yard.row[: yard.cuts[cut][1]]]
-            bits = np.packbits(rows, axis=1)
-            whole, width = bits.tobytes(), bits.shape[1]
-            found = self._near[yard, cut] = rows, [whole[k * width : (k + 1) * width] for k in range(len(bits))]
+            found = self._near[yard, cut] = Near(self._rows, yard, self._staying.gpus, cut)
         return found
 
 
 class Giving:
-    """What gives way to jobs of a group and level, worked out for some groups together that ask one after the other.
+    """What gives way to jobs of a group and level, worked out for some groups together that ask one after the other."""
 
-    Parameters
-    ----------
-    job : of each row of `Staying`, int [S].
-    """
-
-    def __init__(self, aftermath: Aftermath, ranks: Ranks, job: IntArray) -> None:
-        s = self._s = aftermath.snapshot
-        self._ranks = ranks
+    def __init__(self, aftermath: Aftermath, ranks: Ranks, staying: Staying) -> None:
+        s, job = aftermath.snapshot, staying.job
+        self._ranks, self._staying = ranks, staying
         self._loose: BoolArray = ~s.budgeted[job]
         self._holder: IntArray = s.group[job]
         self._level: IntArray = s.level_rank[job]
         jobs, which = np.unique(job, return_inverse=True)
         moves = np.array([s.running[j] and may_move(s, j) for j in jobs.tolist()], dtype=bool)
         self._movable: BoolArray = moves.reshape(len(jobs))[which.reshape(-1)]
-        self._to_loose = Gives(self._loose[None, :], self._movable)
+        self._to_loose = Gives(self._staying, self._loose[None, :], self._movable)
         self._parts: list[list[tuple[int, int]]] = []
         self._place: dict[tuple[int, int], tuple[int, int]] = {}
         self._latest: tuple[int, Gives] | None = None
@@ -85,4 +108,4 @@ class Giving:
         group, level = np.array(askers, dtype=np.int64).T[:, :, None]
         last = ~np.array([self._ranks.view(g).first for g, _ in askers])[:, self._holder]
         own = group == self._holder
-        return Gives(self._loose | np.where(own, self._level < level, last), self._movable)
+        return Gives(self._staying, self._loose | np.where(own, self._level < level, last), self._movable)

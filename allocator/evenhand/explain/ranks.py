@@ -23,24 +23,33 @@ _AT_ONCE = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How one group's own jobs see all groups, [G] each; of some groups together [A, G] each.
+    """How one group's own jobs see all groups, [G] each; of A groups together [A, G].
 
     first : whether the group's side stands better or is within its entitlement.
+    place : where the sibling on the other side stands among all sides, behind them all if it is not first.
     rival : the sibling on the other side (a group index, or G + index for the own jobs of a group above).
     mine : the sibling on this side, in the same numbers.
     """
 
     first: BoolArray
+    place: IntArray
     rival: IntArray
     mine: IntArray
 
 
 class Leaders(NamedTuple):
-    """Of each row: distinct sides that stand first, how many distinct ones there are, and where the first stands."""
+    """As some groups see some others.
+
+    Attributes
+    ----------
+    sides : of each group some distinct sides that stand first, by standing; counts : how many distinct ones there are.
+    mine : the sibling of the first of them on the own side; first : which of the others stand first, bool [A, n].
+    """
 
     sides: list[list[int]]
     counts: list[int]
-    eldest: IntArray
+    mine: list[int]
+    first: BoolArray
 
 
 class Ranks:
@@ -81,14 +90,7 @@ class Ranks:
         """Compare all groups with one group's own jobs, level by level from the top."""
         part, row = divmod(group, self._at_once)
         seen = self._seen(part)
-        return View(seen.first[row], seen.rival[row], seen.mine[row])
-
-    def views(self, group: int, groups: IntArray) -> tuple[list[int], View]:
-        """The same for a group and those of some others, ascending, that are compared with it."""
-        start = group // self._at_once * self._at_once
-        some = groups[slice(*np.searchsorted(groups, (start, start + self._at_once)))]
-        seen, rows = self._seen(group // self._at_once), some - start
-        return some.tolist(), View(seen.first[rows], seen.rival[rows], seen.mine[rows])
+        return View(seen.first[row], seen.place[row], seen.rival[row], seen.mine[row])
 
     def _seen(self, part: int) -> View:
         """The views of so many groups as are compared at once."""
@@ -111,28 +113,45 @@ class Ranks:
         mine = mine_at[rows[:, None], level]
         rival = np.where(self._depth <= level, every + self.groups, self._above[every, level])
         rival[rows, some] = mine[rows, some]
-        first = (self._place[rival] < self._place[mine]) | self._within[rival]
+        place = self._place[rival]
+        first = (place < self._place[mine]) | self._within[rival]
         first[rows, some] = False
-        return View(first, rival, mine)
+        place[~first] = 2 * self.groups
+        return View(first, place, rival, mine)
 
     def order(self, sides: IntArray) -> IntArray:
         """Distinct sides by standing, then id."""
         return self._sorted[np.flatnonzero(np.bincount(self._place[sides]))]
 
-    def most_of(self, sides: IntArray, chosen: BoolArray) -> Leaders:
-        """Who stands first among the chosen sides of each row, int and bool [rows, n]."""
-        place = np.where(chosen, self._place[sides], 2 * self.groups)
-        there = np.zeros((len(place), 2 * self.groups + 1), dtype=bool)
-        there[np.arange(len(place))[:, None], place] = True
+    def leaders(self, group: int, groups: IntArray, others: IntArray) -> tuple[list[int], Leaders]:
+        """Who stands first among others, as a group and those of some groups see it that are compared with it.
+
+        Parameters
+        ----------
+        groups : int, ascending; others : int [n], one at least.
+
+        Returns
+        -------
+        list of int and Leaders
+            Those of `groups` for which it was found out.
+        """
+        part = group // self._at_once
+        start = part * self._at_once
+        some = groups[slice(*np.searchsorted(groups, (start, start + self._at_once)))]
+        seen, rows = self._seen(part), some - start
+        where = np.ix_(rows, others)
+        place = seen.place[where]
+        there = np.zeros((len(rows), 2 * self.groups + 1), dtype=bool)
+        there[np.arange(len(rows))[:, None], place] = True
         there[:, -1] = False
         row, at = np.nonzero(there)
-        counts = np.bincount(row, minlength=len(place))
-        starts = np.cumsum(counts) - counts
-        few = np.minimum(counts, MOST_RIVALS)
+        counts = np.bincount(row, minlength=len(rows))
+        starts, few = np.cumsum(counts) - counts, np.minimum(counts, MOST_RIVALS)
         eldest = at[np.repeat(starts - (np.cumsum(few) - few), few) + np.arange(few.sum())]
-        sides_of = iter(self._sorted[eldest].tolist())
-        first = [list(islice(sides_of, n)) for n in few.tolist()]
-        return Leaders(first, counts.tolist(), place.argmin(axis=1))
+        distinct = iter(self._sorted[eldest].tolist())
+        sides = [list(islice(distinct, n)) for n in few.tolist()]
+        mine = seen.mine[rows, others[place.argmin(axis=1)]].tolist()
+        return some.tolist(), Leaders(sides, counts.tolist(), mine, seen.first[where])
 
     def wanted(self, side: int) -> float:
         """Charged GPUs that a side could hold were it alone: demand within its limit (D1)."""

@@ -71,7 +71,8 @@ class Waiting:
         self._shapes: list[Shape] = []
         self._grounds: dict[int, Ground] = {}
         self._physical: dict[tuple[int, bool], Physical] = {}
-        self._changes: dict[tuple[int, bool], Changes] = {}
+        self._obstacles: dict[int, Obstacles] = {}
+        self._changes: dict[int, Changes] = {}
         self._crowds: dict[bytes, Crowd] = {}
         self._groups: dict[int, IntArray] = {}
         self._ways: dict[tuple[int, bool], tuple[datetime | None, str | None]] = {}
@@ -146,12 +147,14 @@ class Waiting:
         key = (shape, budgeted)
         found = self._physical.get(key)
         if found is None:
-            ground = self._ground(shape)
-            obstacles = Obstacles(self._a, self._nodes, ground)
-            found = Physical(self._a, self._timelines[budgeted], obstacles, self._crowd(ground), len(self._physical))
-            self._physical[key] = found
-            contested = bool((self._wanting[list(self._shapes[shape].types)] > 1).any())
-            self._changes[key] = Changes(self._s, found, self._a.free, contested)
+            obstacles = self._obstacles.get(shape)
+            if obstacles is None:
+                obstacles = self._obstacles[shape] = Obstacles(self._a, self._nodes, self._ground(shape))
+            crowd, number = self._crowd(obstacles.ground), len(self._physical)
+            found = self._physical[key] = Physical(self._a, self._timelines[budgeted], obstacles, crowd, number)
+            if shape not in self._changes:
+                contested = bool((self._wanting[list(self._shapes[shape].types)] > 1).any())
+                self._changes[shape] = Changes(self._s, found, self._a.free, contested)
         return found
 
     def _ground(self, shape: int) -> Ground:
@@ -256,7 +259,7 @@ class Waiting:
         return f"{limits}, and {room}"
 
     def _room(self, kind: Kind, physical: Physical, due: bool, earliest: float | None) -> str | None:
-        s, changes = self._s, self._changes[kind.shape, kind.budgeted]
+        s, changes = self._s, self._changes[kind.shape]
         waits = earliest is not None and earliest > s.now_s
         if kind.reserved_type >= 0 and waits and earliest is not None:
             return f"wait until {stamp_s(earliest)}, when {self._ending.named(kind.reserved_type)}"
