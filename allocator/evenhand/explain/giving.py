@@ -30,7 +30,7 @@ class Near:
 
     def __init__(self, gives: BoolArray, yard: Yard, gpus: IntArray, cut: int) -> None:
         rows = yard.row[: yard.cuts[cut][1]]
-        every = gives[:, rows]
+        every = gives.take(rows, axis=1)
         bits = np.packbits(every, axis=1)
         whole, width = bits.tobytes(), bits.shape[1]
         self.keys = [whole[k * width : (k + 1) * width] for k in range(len(bits))]
@@ -106,6 +106,7 @@ class Giving:
 
     def _work_out(self, askers: list[tuple[int, int]]) -> Gives:
         group, level = np.array(askers, dtype=np.int64).T[:, :, None]
-        last = ~np.array([self._ranks.view(g).first for g, _ in askers])[:, self._holder]
+        first = np.array([self._ranks.view(g).first for g, _ in askers]).take(self._holder, axis=1)
         own = group == self._holder
-        return Gives(self._staying, self._loose | np.where(own, self._level < level, last), self._movable)
+        rows = ~(first | own) | (own & (self._level < level)) | self._loose
+        return Gives(self._staying, rows, self._movable)
