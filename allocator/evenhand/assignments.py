@@ -28,21 +28,28 @@ ACTIONS = {
 def assignments(snapshot: Snapshot, outcome: Outcome, words: Mapping[int, Explanation]) -> tuple[Assignment, ...]:
     """One assignment for every job that came in (rules A1, A2)."""
     after, decisions = _after(snapshot, outcome), outcome.decisions
-    kinds: list[str | None] = [*snapshot.types, None]  # -1, no type, is the last
-    wait, waits = Move.WAIT, Action.WAIT  # most jobs wait, and to look an enum's member up takes long
+    wait, waits = Move.WAIT, _waits(snapshot)
     found = []
-    for j, job in enumerate(snapshot.jobs):
-        d = decisions.get(j)
+    for j, name in enumerate(snapshot.ids):  # most jobs wait, and of them their name is all that is asked
+        d, said = decisions.get(j), words[j]
         if d is not None and d.move is wait:
-            found.append(_assigned(job.id, waits, words[j], gpu_type=kinds[d.reserved_type]))
+            fields = waits[d.reserved_type].copy()
+            fields["job"] = name
+            fields["reasons"], fields["earliest_start_at"], fields["cheapest_change"] = said
+            found.append(made(Assignment, fields))
         elif d is not None:
-            found.append(_decided(snapshot, j, job, d, after.get(j, ()), words[j]))
+            found.append(_decided(snapshot, j, snapshot.jobs[j], d, after.get(j, ()), said))
         else:
-            found.append(_undecided(snapshot, j, job, words[j]))
+            found.append(_undecided(snapshot, j, snapshot.jobs[j], said))
     return tuple(found)
 
 
-def _assigned(
+def _waits(snapshot: Snapshot) -> list[dict[str, object]]:
+    """The fields of waiting jobs, but for what is said of each, by the type on which they are reserved; -1 is the last."""
+    return [_fields("", Action.WAIT, Explanation(()), gpu_type=kind) for kind in (*snapshot.types, None)]
+
+
+def _fields(
     job: str,
     action: Action,
     words: Explanation,
@@ -54,32 +61,30 @@ def _assigned(
     until: datetime | None = None,
     requeue: bool | None = None,
     unallocated: bool = False,
-) -> Assignment:
-    return made(
-        Assignment,
-        {
-            "job": job,
-            "action": action,
-            "gpus": gpus,
-            "gpu_type": gpu_type,
-            "placement": placement,
-            "after": after,
-            "protected_until_at": until,
-            "requeue": requeue,
-            "unallocated": unallocated,
-            "earliest_start_at": words.earliest_start_at,
-            "cheapest_change": words.cheapest_change,
-            "reasons": words.reasons,
-        },
-    )
+) -> dict[str, object]:
+    return {
+        "job": job,
+        "action": action,
+        "gpus": gpus,
+        "gpu_type": gpu_type,
+        "placement": placement,
+        "after": after,
+        "protected_until_at": until,
+        "requeue": requeue,
+        "unallocated": unallocated,
+        "earliest_start_at": words.earliest_start_at,
+        "cheapest_change": words.cheapest_change,
+        "reasons": words.reasons,
+    }
 
 
 def _undecided(s: Snapshot, j: int, job: Job, words: Explanation) -> Assignment:
     """A job that no round decides about: it can never run, or is on its way out."""
     if s.infeasible[j]:
-        return _assigned(job.id, Action.INFEASIBLE, words)
+        return made(Assignment, _fields(job.id, Action.INFEASIBLE, words))
     kind = next((s.types[s.node_type[n]] for n, _ in s.placement[j] if n >= 0), None)
-    return _assigned(job.id, Action.KEEP, words, gpus=job.placed_gpus, gpu_type=kind, placement=job.placement)
+    fields = _fields(job.id, Action.KEEP, words, gpus=job.placed_gpus, gpu_type=kind, placement=job.placement)
+    return made(Assignment, fields)
 
 
 def _decided(s: Snapshot, j: int, job: Job, d: Decision, after: tuple[str, ...], words: Explanation) -> Assignment:
@@ -91,7 +96,7 @@ def _decided(s: Snapshot, j: int, job: Job, d: Decision, after: tuple[str, ...],
         began = s.now if d.move in ARRIVALS else min(s.now, job.started_at or s.now)
         until = began + timedelta(seconds=int(s.contract_s[j]))
         until = until if until > s.now else None
-    return _assigned(
+    fields = _fields(
         job.id,
         ACTIONS[d.move],
         words,
@@ -103,6 +108,7 @@ def _decided(s: Snapshot, j: int, job: Job, d: Decision, after: tuple[str, ...],
         requeue=bool(s.hit[j] or job.contract.resumable) if d.move is Move.PREEMPT else None,
         unallocated=bool(runs and not budgeted and s.live[j]),
     )
+    return made(Assignment, fields)
 
 
 def _placement(s: Snapshot, job: Job, d: Decision) -> tuple[Placement, ...]:

@@ -95,7 +95,7 @@ class GoalValue:
 
 
 def below(snapshot: Snapshot, own: FloatArray) -> FloatArray:
-    """Sums over each group and all groups below it, float [G]."""
+    """Sums over each group and all groups below it, float [G] or [G, n]."""
     total = own.copy()
     for c in snapshot.tree.bottom_up:
         parent = snapshot.tree.parent[c]

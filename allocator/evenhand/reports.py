@@ -12,6 +12,7 @@ from evenhand.goals import Standing, below
 from evenhand.outcome import Outcome
 from evenhand.snapshot import Snapshot
 from evenhand_models import GroupReport
+from evenhand_models.made import made
 
 
 def group_reports(
@@ -23,29 +24,41 @@ def group_reports(
     bundles, floors, drawn = np.zeros((count, types)), np.zeros(count), np.zeros(count)
     for i, g in enumerate(target.leaves):
         bundles[g], floors[g], drawn[g] = target.x[i], target.floor[i], target.drawn[i]
-    by_type = [below(s, bundles[:, t]) for t in range(types)]
-    allocated = [below(s, got.allocated[:, t].astype(np.float64)) for t in range(types)]
-    spare = [below(s, got.unallocated[:, t].astype(np.float64)) for t in range(types)]
-    floors, drawn, throughput = below(s, floors), below(s, drawn), below(s, got.throughput)
+    own = np.column_stack((floors, got.throughput, drawn, bundles, got.allocated, got.unallocated))
+    total = below(s, own.astype(np.float64)) + 0.0  # no -0.0
+    targets, whole = total[:, 3 : 3 + types].tolist(), total[:, 3 + types :].astype(np.int64)
     used = _utilization(s, outcome)
+    columns = zip(
+        tree.ids,
+        *((x + 0.0).tolist() for x in (entitled.usage, entitled.demand, entitled.entitled)),
+        *(total[:, k].tolist() for k in range(3)),
+        targets,
+        whole[:, :types].tolist(),
+        whole[:, types:].tolist(),
+        entitled.standing.tolist(),
+        strict=True,
+    )
     return tuple(
-        GroupReport(
-            group=name,
-            share=tree.groups[c].share,
-            usage_gpu_hours=float(entitled.usage[c]),
-            demand_gpus=float(entitled.demand[c]),
-            entitled_gpus=float(entitled.entitled[c]),
-            target={s.types[t]: float(by_type[t][c]) for t in range(types) if by_type[t][c] > 0},
-            floor=float(floors[c]),
-            allocated={s.types[t]: int(allocated[t][c]) for t in range(types) if allocated[t][c]},
-            unallocated_use={s.types[t]: int(spare[t][c]) for t in range(types) if spare[t][c]},
-            utilization=used.get(c),
-            throughput=float(throughput[c]),
-            throughput_target=float(drawn[c]),
-            sharing_incentive=float(throughput[c] / floors[c]) if floors[c] > 0 else None,
-            standing=int(entitled.standing[c]),
+        made(
+            GroupReport,
+            {
+                "group": name,
+                "share": tree.groups[c].share,
+                "usage_gpu_hours": usage,
+                "demand_gpus": demand,
+                "entitled_gpus": owed,
+                "target": {kind: gpus for kind, gpus in zip(s.types, row, strict=True) if gpus > 0},
+                "floor": floor,
+                "allocated": {kind: gpus for kind, gpus in zip(s.types, held, strict=True) if gpus},
+                "unallocated_use": {kind: gpus for kind, gpus in zip(s.types, more, strict=True) if gpus},
+                "utilization": used.get(c),
+                "throughput": throughput,
+                "throughput_target": fair,
+                "sharing_incentive": throughput / floor if floor > 0 else None,
+                "standing": standing,
+            },
         )
-        for c, name in enumerate(tree.ids)
+        for c, (name, usage, demand, owed, floor, throughput, fair, row, held, more, standing) in enumerate(columns)
     )
 
 

@@ -123,6 +123,11 @@ class Snapshot:
         return seconds(self.now)
 
     @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of all jobs: to ask each job for its own takes longer."""
+        return tuple(self.job_index)
+
+    @cached_property
     def _seniority(self) -> list[tuple[float, float, int]]:
         ranks = (-self.priority).tolist()
         return list(zip(ranks, self.submitted_s.tolist(), range(len(ranks)), strict=True))

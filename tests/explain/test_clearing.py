@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from evenhand.explain.clearing import Clearing, Staying, Yard
+from evenhand.explain.clearing import Clearing
+from evenhand.explain.giving import Gives
 from evenhand.explain.ground import Domain, Shape
+from evenhand.explain.yard import Staying, Yard
 from evenhand.program.pools import Ask
 from evenhand.shapes import Filter
 
@@ -87,7 +89,7 @@ def tried(domain, ground, free, rows, gives, loss):
 
 @pytest.mark.parametrize("seed", range(40))
 def test_the_jobs_to_go_are_those_that_trying_finds(seed, monkeypatch):
-    monkeypatch.setattr("evenhand.explain.clearing._FIRST_ROWS", 2)
+    monkeypatch.setattr("evenhand.explain.yard._FIRST_ROWS", 2)
     rng, found = Random(seed), 0
     for _ in range(20):
         domain, ground, free, rows, gives, loss = draw(rng)
@@ -95,9 +97,10 @@ def test_the_jobs_to_go_are_those_that_trying_finds(seed, monkeypatch):
             continue
         job, node, gpus = np.array(rows, dtype=np.int64).reshape(len(rows), 3).T
         staying = Staying(job, node, gpus, loss)
-        clearing = Clearing(staying, Yard(staying, domain.nodes, free), ground, domain)
+        clearing = Clearing(staying, Yard(staying, domain.nodes, free), ground.unit, ground.shape, domain)
+        asked = Gives(staying, np.array([np.zeros(len(rows)), gives], dtype=bool), np.zeros(len(rows), dtype=bool))
         expected = tried(domain, ground, free, rows, gives, loss)
-        assert clearing.victims(np.array(gives, dtype=bool)) == expected
-        assert clearing.victims(np.array(gives, dtype=bool)) == expected
+        assert clearing.victims(asked, 1) == expected
+        assert clearing.victims(asked, 1) == expected
         found += bool(expected)
     assert found

@@ -47,6 +47,18 @@ def test_the_order_of_the_input_means_nothing() -> None:
         assert Told(state).bytes() == Told(shuffled).bytes()
 
 
+def test_how_many_are_worked_out_together_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds = range(40)
+    whole = [Told(random_state(Random(seed), "medium"), optimal=True).bytes() for seed in seeds]
+    assert any(b"Stopping" in one for one in whole)
+    assert any(b"come first has" in one for one in whole)
+    monkeypatch.setattr("evenhand.explain.giving._AT_ONCE", 1)
+    monkeypatch.setattr("evenhand.explain.ranks._AT_ONCE", 1)
+    monkeypatch.setattr("evenhand.explain.yard._FIRST_ROWS", 1)
+    for seed, words in zip(seeds, whole, strict=True):
+        assert Told(random_state(Random(seed), "medium"), optimal=True).bytes() == words
+
+
 def test_thousands_of_like_jobs_share_their_words() -> None:
     jobs = [job(f"p{i:04}", f"g{i % 5}", 1 + i % 4) for i in range(2_000)]
     told = Told(cluster(nodes(4), {f"g{i}": 1.0 for i in range(5)}, jobs))

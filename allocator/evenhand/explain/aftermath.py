@@ -165,9 +165,12 @@ class Aftermath:
         s = self.snapshot
         found: dict[int, list[int]] = defaultdict(list)
         for j in sorted([*np.flatnonzero(s.terminating).tolist(), *self._changed]):
+            before = s.placement[j]
+            if not before:
+                continue
             d = WAITS if s.terminating[j] else self.decisions[j]
             after = dict(d.places)
-            for n, held in s.placement[j]:
+            for n, held in before:
                 if n >= 0 and held > after.get(n, 0):
                     found[n].append(j)
         return found

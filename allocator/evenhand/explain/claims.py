@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.crowd import Crowd
-from evenhand.explain.ranks import AT_ONCE, SLACK, Ranks
+from evenhand.explain.ranks import SLACK, Ranks
 from evenhand.explain.words import gpus, number, reason
 from evenhand.shapes import IntArray
 from evenhand_models import Reason, ReasonCode
@@ -24,16 +22,21 @@ class Claims:
         self._rivals: dict[tuple[int, int, bool], Reason | None] = {}
         self._over: dict[tuple[int, float], Reason | None] = {}
         self._holds: dict[int, str] = {}
+        self._capped: dict[int, list[tuple[int, int]]] = {}
+        self._filled: dict[int, list[tuple[int, float, float]]] = {}
 
     def limits(self, group: int, size: int) -> list[tuple[int, int]]:
         """Groups whose limit forbids so many more GPUs, the lowest first, and the limit each would need."""
-        tree, found = self._s.tree, []
-        for c in reversed(tree.path[group]):
-            limit = tree.groups[c].max_gpus
-            if limit is not None:
-                held = int(self._a.below[c])
-                if held + size > max(limit, int(self._a.pinned_below[c])):
-                    found.append((c, held + size))
+        capped = self._capped.get(group)
+        if capped is None:
+            tree = self._s.tree
+            above = ((c, tree.groups[c].max_gpus) for c in reversed(tree.path[group]))
+            capped = self._capped[group] = [(c, limit) for c, limit in above if limit is not None]
+        found = []
+        for c, limit in capped:
+            held = int(self._a.below[c])
+            if held + size > max(limit, int(self._a.pinned_below[c])):
+                found.append((c, held + size))
         return found
 
     def limit_reasons(self, blocked: list[tuple[int, int]], size: int) -> list[Reason]:
@@ -60,14 +63,26 @@ class Claims:
         return self._over[key]
 
     def _exceeded(self, group: int, charged: float) -> Reason | None:
-        r = self._ranks
+        filled = self._filled.get(group)
+        if filled is None:
+            filled = self._filled[group] = self._fillable(group)
+        for side, held, entitled in filled:
+            if held + charged > entitled + SLACK:
+                message = f"{self._full(side)}, and {number(charged)} more would make {number(held + charged)}."
+                return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, (self._ranks.ref(side),))
+        return None
+
+    def _fillable(self, group: int) -> list[tuple[int, float, float]]:
+        """The own jobs of a group and the groups above that are entitled to less than they want, the lowest first.
+
+        With each what it holds and what it is entitled to, charged GPUs.
+        """
+        r, found = self._ranks, []
         for side in (r.leaf(group), *reversed(self._s.tree.path[group])):
             held, entitled = float(r.held[side]), float(r.entitled[side])
-            if held + charged <= entitled + SLACK or entitled >= r.wanted(side) - SLACK:
-                continue
-            message = f"{self._full(side)}, and {number(charged)} more would make {number(held + charged)}."
-            return reason(ReasonCode.GROUP_OVER_ENTITLEMENT, message, [r.ref(side)])
-        return None
+            if entitled < r.wanted(side) - SLACK:
+                found.append((side, held, entitled))
+        return found
 
     def _full(self, side: int) -> str:
         """Return `Group A holds 8 of the 8 charged GPUs that it is entitled to`."""
@@ -90,27 +105,18 @@ class Claims:
         if key not in self._rivals and not budgeted:
             self._rivals[key] = self._allocated(group, crowd)
         elif key not in self._rivals:
-            most = max(1, AT_ONCE // self._ranks.groups)
-            some = groups[np.searchsorted(groups, group) :][:most].tolist()
-            some = [g for g in some if (crowd.number, g, True) not in self._rivals]
-            for g, found in zip(some, self._ahead_of(some, crowd), strict=True):
+            if not crowd.groups.size:
+                return None
+            for g, found in self._ahead_of(group, groups, crowd):
                 self._rivals[crowd.number, g, True] = found
         return self._rivals[key]
 
-    def _ahead_of(self, groups: list[int], crowd: Crowd) -> Iterator[Reason | None]:
-        """What each of some groups hears of those that come first."""
-        r, others = self._ranks, crowd.groups
-        if not others.size:
-            yield from (None for _ in groups)
-            return
-        views = [r.view(group) for group in groups]
-        first = np.array([view.first[others] for view in views])
-        rivals = np.array([view.rival[others] for view in views])
-        most = r.most_of(rivals, first)
-        eldest = most.eldest.tolist()
-        amounts = crowd.amounts_of(first)
-        for view, at, told, sides, count in zip(views, eldest, amounts, most.sides, most.counts, strict=True):
-            yield self._come_first(int(view.mine[others[at]]), told, sides, count) if count else None
+    def _ahead_of(self, group: int, groups: IntArray, crowd: Crowd) -> Iterator[tuple[int, Reason | None]]:
+        """What a group and some others hear of those that come first."""
+        some, lead = self._ranks.leaders(group, groups, crowd.groups)
+        told = crowd.amounts_of(lead.first)
+        for g, amounts, sides, count, mine in zip(some, told, lead.sides, lead.counts, lead.mine, strict=True):
+            yield g, self._come_first(mine, amounts, sides, count) if count else None
 
     def _come_first(self, mine: int, amounts: str, sides: list[int], count: int) -> Reason:
         """Describe the sides that stand first, and name how many more there are."""

@@ -2,143 +2,73 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import defaultdict
 
 import numpy as np
 
 from evenhand.explain.gauge import gauge_of
-from evenhand.explain.ground import Domain, Ground
-from evenhand.shapes import BoolArray, IntArray
+from evenhand.explain.giving import Gives, Near
+from evenhand.explain.ground import Domain, Shape
+from evenhand.explain.yard import Staying, Yard
 
-_FIRST_ROWS = 128
-_FURTHER = 8
-"""So many rows are looked at first, and then so many times as many: most gangs find room at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Staying:
-    """GPUs of one job on one node each that are past protection; S rows.
-
-    Attributes
-    ----------
-    job, node, gpus : int [S].
-    loss : of each job of the state the work that its stop would lose, GPU-seconds.
-    """
-
-    job: IntArray
-    node: IntArray
-    gpus: IntArray
-    loss: list[float]
-
-    def by_loss(self, jobs: Iterable[int]) -> list[int]:
-        """Jobs by the work that a stop would lose, then id."""
-        loss = self.loss
-        return sorted(jobs, key=lambda j: (loss[j], j))
-
-
-class Yard:
-    """Nodes of one domain that could hold a piece of a gang, in the order in which they are cleared: most free first.
-
-    Attributes
-    ----------
-    free : GPUs free on each, int [q].
-    row, at : rows of `Staying` by node in this order, and the place of their node, int [r].
-    cuts : pairs (nodes, rows) that are looked at together, each more than the one before, the last all.
-    """
-
-    def __init__(self, staying: Staying, nodes: IntArray, free: IntArray) -> None:
-        order = np.lexsort((nodes, -free[nodes]))
-        nodes = nodes[order]
-        self.free: IntArray = free[nodes]
-        place = np.full(len(free), -1, dtype=np.int64)
-        place[nodes] = np.arange(len(nodes))
-        at = place[staying.node]
-        rows = np.flatnonzero(at >= 0)
-        self.row: IntArray = rows[np.argsort(at[rows], kind="stable")]
-        self.at: IntArray = at[self.row]
-        self.cuts: list[tuple[int, int]] = []
-        ends, most = np.searchsorted(self.at, np.arange(len(nodes)), side="right"), _FIRST_ROWS
-        while not self.cuts or self.cuts[-1][0] < len(nodes):
-            count = max(1, int(np.searchsorted(ends, most, side="right")))
-            self.cuts.append((count, int(ends[count - 1])) if len(nodes) else (0, 0))
-            most *= _FURTHER
-            if not len(nodes):
-                break
-        self._asked: deque[tuple[BoolArray, list[tuple[BoolArray, bytes]]]] = deque(maxlen=2)
-
-    def giving(self, gives: BoolArray, cut: int) -> tuple[BoolArray, bytes]:
-        """Which rows of a cut would give way, and the same in few bytes; gangs of many shapes ask with the same array.
-
-        Parameters
-        ----------
-        gives : which rows of `Staying` would give way, bool [S]; it is not changed once it was given.
-        """
-        giving: list[tuple[BoolArray, bytes]] = []
-        for asked, known in self._asked:
-            if asked is gives:
-                giving = known
-                break
-        else:
-            self._asked.append((gives, giving))
-        for _, rows in self.cuts[len(giving) : cut + 1]:
-            found = gives[self.row[:rows]]
-            giving.append((found, np.packbits(found).tobytes() + rows.to_bytes(8)))
-        return giving[cut]
+_NONE: tuple[int, ...] = ()
 
 
 class Clearing:
     """Clears nodes of a yard for gangs of one shape; what is asked again for the same rows is remembered."""
 
-    def __init__(self, staying: Staying, yard: Yard, ground: Ground, domain: Domain) -> None:
+    def __init__(self, staying: Staying, yard: Yard, unit: int, shape: Shape, domain: Domain) -> None:
         self._staying = staying
         self._yard = yard
-        self._unit = ground.unit
-        self._alone = ground.unit == ground.shape.least
-        self._gauge = gauge_of(yard.free, ground.shape, domain)
-        self._known: dict[bytes, tuple[int, ...]] = {}
+        self._unit = unit
+        self._alone = unit == shape.least
+        self._gauge = gauge_of(yard.free, shape, domain)
+        self._known: list[dict[bytes, tuple[int, ...]]] = [{} for _ in yard.cuts]
 
-    def victims(self, gives: BoolArray) -> tuple[int, ...]:
+    def victims(self, gives: Gives, asker: int) -> tuple[int, ...]:
         """Jobs on as few nodes as will do, those that lose least first; none if no room can be made.
 
         Parameters
         ----------
-        gives : which rows would give way, bool [S].
+        gives : which rows would give way to whom; asker : the row in it of who asks.
         """
-        found: tuple[int, ...] = ()
-        for cut, (nodes, _) in enumerate(self._yard.cuts):
-            giving, key = self._yard.giving(gives, cut)
-            known = self._known.get(key)
-            found = self._known[key] = self._search(giving, nodes) if known is None else known
+        found = _NONE
+        for cut, known in enumerate(self._known):
+            near = gives.near(self._yard, cut)
+            key = near.keys[asker]
+            seen = known.get(key)
+            found = known[key] = self._search(near, near.number[asker]) if seen is None else seen
             if found:
                 break
         return found
 
-    def _search(self, giving: BoolArray, nodes: int) -> tuple[int, ...]:
-        yard, given = self._yard, np.flatnonzero(giving)
-        at, gpus = yard.at[given], self._staying.gpus[yard.row[given]]
-        free = yard.free[:nodes]
-        freed = np.bincount(at, gpus, nodes).astype(np.int64)
-        useful = np.flatnonzero((freed > 0) & (free + freed >= self._unit))
+    def _search(self, near: Near, which: int) -> tuple[int, ...]:
+        reach = near.reach[which]
+        useful = np.flatnonzero(reach >= self._unit)  # what holds no job that gives way reaches 0
         if not useful.size:
             return ()
         if self._alone:
-            on = yard.row[given[at == useful[0]]]
-            return self._on_one(on, int(self._unit - free[useful[0]]))
+            node = int(useful[0])
+            return self._on_one(self._given(near, which, node), self._unit - int(near.free[node]))
         gauge = self._gauge.copy()
-        for count, (before, more) in enumerate(
-            zip(free[useful].tolist(), freed[useful].tolist(), strict=True), start=1
+        for count, (before, after) in enumerate(
+            zip(near.free[useful].tolist(), reach[useful].tolist(), strict=True), start=1
         ):
-            if gauge.risen(before, before + more):
-                return self._on_some(set(useful[:count].tolist()), at, yard.row[given])
+            if gauge.risen(before, after):
+                return self._on_some([(node, self._given(near, which, node)) for node in useful[:count].tolist()], near)
         return ()
 
-    def _on_one(self, rows: IntArray, missing: int) -> tuple[int, ...]:
+    def _given(self, near: Near, which: int, node: int) -> list[tuple[int, int]]:
+        """Jobs on a node that would give way, and the GPUs that they hold there, row by row."""
+        start, end = near.starts[node : node + 2].tolist()
+        rows = self._yard.row[start:end][near.rows[which, start:end]]
+        return list(zip(self._staying.job[rows].tolist(), self._staying.gpus[rows].tolist(), strict=True))
+
+    def _on_one(self, held: list[tuple[int, int]], missing: int) -> tuple[int, ...]:
         """Jobs on one node that together hold what is missing there."""
         on: dict[int, int] = {}
-        for j, held in zip(self._staying.job[rows].tolist(), self._staying.gpus[rows].tolist(), strict=True):
-            on[j] = on.get(j, 0) + held
+        for j, gpus in held:
+            on[j] = on.get(j, 0) + gpus
         found = []
         for j in self._staying.by_loss(on):
             if missing > 0:
@@ -146,15 +76,13 @@ class Clearing:
                 missing -= on[j]
         return tuple(found)
 
-    def _on_some(self, nodes: set[int], at: IntArray, rows: IntArray) -> tuple[int, ...]:
-        """The fewest of the jobs on some nodes of the yard, those that lose least first."""
-        near = np.flatnonzero(at <= max(nodes))
-        rows, parts = rows[near], defaultdict(list)
-        held = zip(self._staying.job[rows].tolist(), at[near].tolist(), self._staying.gpus[rows].tolist(), strict=True)
-        for j, node, gpus in held:
-            if node in nodes:
+    def _on_some(self, held: list[tuple[int, list[tuple[int, int]]]], near: Near) -> tuple[int, ...]:
+        """The fewest of the jobs on some nodes with rows, those that lose least first."""
+        parts: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        for node, on in held:
+            for j, gpus in on:
                 parts[j].append((node, gpus))
-        gauge, free, found = self._gauge.copy(), self._yard.free[: max(nodes) + 1].tolist(), []
+        gauge, free, found = self._gauge.copy(), near.free.tolist(), []
         for j in self._staying.by_loss(parts):
             found.append(j)
             enough = False

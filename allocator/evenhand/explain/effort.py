@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from evenhand.explain.aftermath import PAST, Aftermath
 from evenhand.explain.causes import Physical
-from evenhand.explain.clearing import Clearing, Staying, Yard
+from evenhand.explain.clearing import Clearing
+from evenhand.explain.giving import Giving
+from evenhand.explain.ground import Domain
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.words import gpus, listed, named, number, reason
-from evenhand.program.index import may_move
-from evenhand.shapes import BoolArray, IntArray
+from evenhand.explain.yard import Staying, Yard
+from evenhand.shapes import IntArray
 from evenhand_models import Reason, ReasonCode
 
 Judged = tuple[str, tuple[int, ...]]
@@ -28,19 +32,11 @@ class Effort:
         rows = np.flatnonzero((h.until_s <= PAST) & ~h.new & ~s.hit[h.job])
         job = h.job[rows]
         self._staying = Staying(job, h.node[rows], h.gpus[rows], (s.lost_s * s.held).tolist())
-        jobs, which = np.unique(job, return_inverse=True)
-        moves = np.array([s.running[j] and may_move(s, j) for j in jobs.tolist()], dtype=bool)
-        self._movable: BoolArray = moves.reshape(len(jobs))[which.reshape(-1)]
-        self._loose: BoolArray = ~s.budgeted[job]
-        self._holder: IntArray = s.group[job]
-        self._level: IntArray = s.level_rank[job]
-        self._owned: IntArray = np.argsort(self._holder, kind="stable")
-        self._first: IntArray = np.searchsorted(self._holder[self._owned], np.arange(len(s.tree.ids) + 1))
-        self._lines = self._past_protection(jobs)
-        self._gives: tuple[tuple[int, int], BoolArray] | None = None
-        self._wider: tuple[BoolArray, BoolArray] | None = None
+        self._giving = Giving(aftermath, ranks, self._staying)
+        self._lines = self._past_protection(np.unique(job))
         self._yards: dict[bytes, Yard] = {}
-        self._clearings: dict[int, tuple[Clearing, ...]] = {}
+        self._clearings: dict[object, Clearing] = {}
+        self._of: dict[int, tuple[Clearing, ...]] = {}
         self._said: dict[Judged, Reason | None] = {}
 
     def _past_protection(self, jobs: IntArray) -> IntArray:
@@ -55,32 +51,26 @@ class Effort:
         start = np.searchsorted(self._lines, group * self._levels)
         return np.searchsorted(self._lines, group * self._levels + level_rank) - start
 
-    def _giving(self, group: int, budgeted: bool, level_rank: int) -> BoolArray:
-        """Rows past protection whose jobs have no better claim than the waiting one, bool [S]."""
-        if not budgeted:
-            return self._loose
-        if self._gives is None or self._gives[0] != (group, level_rank):  # asked for group by group
-            found = self._loose | ~self._ranks.view(group).first[self._holder]
-            own = self._owned[self._first[group] : self._first[group + 1]]
-            found[own] = self._loose[own] | (self._level[own] < level_rank)
-            self._gives = (group, level_rank), found
-        return self._gives[1]
+    def foresee(self, askers: Iterable[tuple[int, int]]) -> None:
+        """Say which groups and levels of budgeted jobs will ask, in the order in which they will, by group."""
+        self._giving.foresee(askers)
 
     def reason(self, group: int, budgeted: bool, level_rank: int, physical: Physical) -> Reason | None:
         """Say which work would have to stop or move, if that would make room."""
-        clearings = self._clearings.get(physical.number)
+        clearings = self._of.get(physical.number)
         if clearings is None:
-            clearings = self._clearings[physical.number] = self._all_clearings(physical)
-        gives = self._giving(group, budgeted, level_rank)
-        found = _first_found(clearings, gives)
-        if found:
-            return self._say("stop", found)
+            clearings = self._of[physical.number] = self._all_clearings(physical)
+        gives, asker = self._giving.to(group, budgeted, level_rank)
+        for clearing in clearings:
+            if found := clearing.victims(gives, asker):
+                return self._say("stop", found)
         if physical.total_free < physical.ground.shape.least:
             return None
-        if self._wider is None or self._wider[0] is not gives:
-            self._wider = gives, gives | self._movable
-        found = _first_found(clearings, self._wider[1])
-        return self._say("move", found) if found else None
+        gives = gives.wider
+        for clearing in clearings:
+            if found := clearing.victims(gives, asker):
+                return self._say("move", found)
+        return None
 
     def _all_clearings(self, physical: Physical) -> tuple[Clearing, ...]:
         """One for each domain in which the shape could ever stand."""
@@ -89,12 +79,19 @@ class Effort:
         for domain in ground.domains:
             nodes = domain.nodes[ground.usable[domain.nodes]]
             if nodes.size and (regular or domain.needs):
-                key = nodes.tobytes()
-                yard = self._yards.get(key)
-                if yard is None:
-                    yard = self._yards[key] = Yard(self._staying, nodes, physical.free)
-                found.append(Clearing(self._staying, yard, ground, domain))
+                found.append(self._clearing(physical, domain, nodes))
         return tuple(found)
+
+    def _clearing(self, physical: Physical, domain: Domain, nodes: IntArray) -> Clearing:
+        """Clear some nodes for a gang, whatever else jobs of its shape may use."""
+        ground, shape, yard = physical.ground, physical.ground.shape, nodes.tobytes()
+        key = (yard, ground.unit, shape.least, shape.worker, shape.per_node, domain.needs, domain.nodes.size)
+        known = self._clearings.get(key)
+        if known is None:
+            if yard not in self._yards:
+                self._yards[yard] = Yard(self._staying, nodes, physical.free)
+            known = self._clearings[key] = Clearing(self._staying, self._yards[yard], ground.unit, shape, domain)
+        return known
 
     def _say(self, doing: str, jobs: tuple[int, ...]) -> Reason | None:
         key = (doing, jobs)
@@ -117,12 +114,3 @@ class Effort:
             f"should stop or move to {aim}."
         )
         return reason(ReasonCode.TIME_LIMIT, message, names[:10])
-
-
-def _first_found(clearings: tuple[Clearing, ...], gives: BoolArray) -> tuple[int, ...]:
-    """Jobs to clear from the first domain that can be cleared."""
-    for clearing in clearings:
-        found = clearing.victims(gives)
-        if found:
-            return found
-    return ()

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from evenhand.debug_runs import debug_runs
-from evenhand.explain.aftermath import Aftermath
+from evenhand.explain.aftermath import Aftermath, FloatArray
 from evenhand.explain.losses import lost_nodes
 from evenhand.explain.ranks import Ranks
 from evenhand.explain.words import gpus, named, number, reason, stamp_s
@@ -29,10 +29,12 @@ class Leaving:
     def _held(self) -> dict[int, int]:
         """GPUs that running jobs below each group held before the plan."""
         s = self._s
-        found = dict.fromkeys(range(len(s.tree.ids)), 0)
-        for j in np.flatnonzero(s.running & ~s.orphan):
-            for c in s.tree.path[int(s.group[j])]:
-                found[c] += int(s.held[j])
+        jobs = np.flatnonzero(s.running & ~s.orphan)
+        own = np.bincount(s.group[jobs], s.held[jobs], len(s.tree.ids)).astype(np.int64).tolist()
+        found = dict.fromkeys(range(len(own)), 0)
+        for g, held in enumerate(own):
+            for c in s.tree.path[g]:
+                found[c] += held
         return found
 
     @cached_property
@@ -141,13 +143,12 @@ class Leaving:
         return gpus(int(self._s.held[job]), self._s.types[t] if t >= 0 else "")
 
     @cached_property
-    def _charged_before(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    def _charged_before(self) -> FloatArray:
         """Charged GPUs that the budgeted jobs of each group's own held before the plan, float [G]."""
         s = self._s
-        found = np.zeros(len(s.tree.ids))
-        for j in np.flatnonzero(s.running & s.budgeted & (s.held_type >= 0)):
-            found[s.group[j]] += int(s.held[j]) * int(s.rate_milli[s.held_type[j]]) / 1000
-        return found
+        jobs = np.flatnonzero(s.running & s.budgeted & (s.held_type >= 0))
+        charged = s.held[jobs] * s.rate_milli[s.held_type[jobs]] / 1000
+        return np.bincount(s.group[jobs], charged, len(s.tree.ids)).astype(np.float64)
 
     def _side(self, group: int, verb: str) -> str:
         """Return `group A had 4 of its entitled 3 charged GPUs, used 10 GPU-hours and stands 2 of 2`."""

@@ -13,8 +13,8 @@ from evenhand_models import Reason, ReasonCode
 
 Types = tuple[int, ...]
 """Types that a job fits."""
-_LOOKED_AT = 4 * MOST_NAMED
-"""So many places of a line are looked at first for the jobs to be named."""
+_COMES_FIRST = ReasonCode.PRIORITY
+"""Looked up once: said of almost every waiting job."""
 
 
 class Lines:
@@ -32,9 +32,11 @@ class Lines:
         self._place: IntArray = np.zeros(len(s.jobs), dtype=np.int64)
         self._place[self._jobs] = np.arange(len(jobs))
         lines, first = np.unique(2 * s.group[self._jobs] + s.budgeted[self._jobs], return_index=True)
-        self._first: dict[int, int] = dict(zip(lines.tolist(), first.tolist(), strict=True))
+        self._lines: dict[int, int] = {line: k for k, line in enumerate(lines.tolist())}
+        self._first: IntArray = first
         self._start: IntArray = np.repeat(first, np.diff(np.append(first, len(jobs))))
         self._sharing: dict[Types, BoolArray] = {}
+        self._names: dict[Types, tuple[list[int], IntArray]] = {}
         self._seen: dict[tuple[int, bool, Types], Line] = {}
 
     def _wants(self, types: Types) -> BoolArray:
@@ -73,12 +75,14 @@ class Lines:
         return found
 
     def _read(self, group: int, budgeted: bool, types: Types) -> Line:
-        s, wants, start = self._s, self._wants(types), self._first[2 * group + budgeted]
-        end = start + _LOOKED_AT
-        while (near := np.flatnonzero(wants[start:end])).size < MOST_NAMED and end < len(wants):
-            end = start + 4 * (end - start)
-        names = [s.jobs[j].id for j in self._jobs[start + near[:MOST_NAMED]].tolist()]
-        return Line(names, s.tree.ids[group])
+        known = self._names.get(types)
+        if known is None:
+            rows = np.flatnonzero(self._wants(types))
+            known = self._names[types] = np.searchsorted(rows, self._first).tolist(), self._jobs[rows]
+        starts, jobs = known
+        start, ids = starts[self._lines[2 * group + budgeted]], self._s.ids
+        names = [ids[j] for j in jobs[start : start + MOST_NAMED].tolist()]
+        return Line(names, self._s.tree.ids[group])
 
 
 class Line:
@@ -89,6 +93,7 @@ class Line:
         self._names, self._group = names, group
         self._told = ", ".join(names)
         self._refs = (*names, group)
+        self._come = f" jobs of group {group} come first by priority, then age ("
 
     def reason(self, runs: int, waits: int) -> Reason:
         """Name the jobs of the own group that come before a waiting one and want types it could use, one at least.
@@ -97,11 +102,11 @@ class Line:
         ----------
         runs, waits : how many of them run and how many wait.
         """
-        ahead, group = runs + waits, self._group
+        ahead = runs + waits
         if ahead > MOST_NAMED:
-            refs, told = self._refs, f"{self._told} and {ahead - MOST_NAMED} more"
-        else:
-            refs, told = (*self._names[:ahead], group), listed(self._names[:ahead])
+            more = f"{self._told} and {ahead - MOST_NAMED} more"
+            return reason(_COMES_FIRST, f"{ahead}{self._come}{runs} running, {waits} waiting): {more}.", self._refs)
+        names, group = self._names[:ahead], self._group
         come = f"1 job of group {group} comes" if ahead == 1 else f"{ahead} jobs of group {group} come"
-        message = f"{come} first by priority, then age ({runs} running, {waits} waiting): {told}."
-        return reason(ReasonCode.PRIORITY, message, refs)
+        message = f"{come} first by priority, then age ({runs} running, {waits} waiting): {listed(names)}."
+        return reason(_COMES_FIRST, message, (*names, group))

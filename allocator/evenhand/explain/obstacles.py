@@ -58,7 +58,7 @@ class Obstacles:
         self._n = nodes
         self.ground = ground
         parts = [d.nodes for d in ground.domains]
-        found = np.unique(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
+        found = np.sort(np.concatenate(parts)) if parts else np.zeros(0, dtype=np.int64)
         self._near: IntArray = found[nodes.gpus[found] >= ground.unit]
         lasts = nodes.closing_s >= self._s.now_s + ground.shape.ask.stay_s
         lasts &= nodes.closing_s > self._s.now_s

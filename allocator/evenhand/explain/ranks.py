@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -17,30 +17,39 @@ SLACK = 1e-6
 """Charged GPUs that count as none."""
 MOST_RIVALS = 3
 """So many groups are described with their numbers; the others are counted."""
-AT_ONCE = 1 << 16
+_AT_ONCE = 1 << 16
 """So many pairs of groups are compared together."""
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """How one group's own jobs see all groups, [G] each.
+    """How one group's own jobs see all groups, [G] each; of A groups together [A, G].
 
     first : whether the group's side stands better or is within its entitlement.
+    place : where the sibling on the other side stands among all sides, behind them all if it is not first.
     rival : the sibling on the other side (a group index, or G + index for the own jobs of a group above).
     mine : the sibling on this side, in the same numbers.
     """
 
     first: BoolArray
+    place: IntArray
     rival: IntArray
     mine: IntArray
 
 
 class Leaders(NamedTuple):
-    """Of each row: distinct sides that stand first, how many distinct ones there are, and where the first stands."""
+    """As some groups see some others.
+
+    Attributes
+    ----------
+    sides : of each group some distinct sides that stand first, by standing; counts : how many distinct ones there are.
+    mine : the sibling of the first of them on the own side; first : which of the others stand first, bool [A, n].
+    """
 
     sides: list[list[int]]
     counts: list[int]
-    eldest: IntArray
+    mine: list[int]
+    first: BoolArray
 
 
 class Ranks:
@@ -68,6 +77,7 @@ class Ranks:
         sides = np.arange(2 * self.groups)
         self._sorted: IntArray = np.lexsort((sides, sides % max(1, self.groups), self._key))
         self._place: IntArray = np.argsort(self._sorted)
+        self._at_once = max(1, _AT_ONCE // max(1, self.groups))
         self._views: dict[int, View] = {}
         self._fares: dict[int, str] = {}
         self._told: dict[int, str] = {}
@@ -78,13 +88,21 @@ class Ranks:
 
     def view(self, group: int) -> View:
         """Compare all groups with one group's own jobs, level by level from the top."""
-        if group not in self._views:
-            some = np.arange(group, min(self.groups, group + max(1, AT_ONCE // self.groups)))
-            self._views.update(zip(some.tolist(), self._compared(some), strict=True))
-        return self._views[group]
+        part, row = divmod(group, self._at_once)
+        seen = self._seen(part)
+        return View(seen.first[row], seen.place[row], seen.rival[row], seen.mine[row])
 
-    def _compared(self, some: IntArray) -> Iterator[View]:
-        """Compare all groups with each of some groups' own jobs; they are asked for one after the other."""
+    def _seen(self, part: int) -> View:
+        """The views of so many groups as are compared at once."""
+        found = self._views.get(part)
+        if found is None:
+            start = part * self._at_once
+            some = np.arange(start, min(self.groups, start + self._at_once))
+            found = self._views[part] = self._compared(some)
+        return found
+
+    def _compared(self, some: IntArray) -> View:
+        """Compare all groups with each of some groups' own jobs."""
         mine_at, rows = self._above[some], np.arange(len(some))
         mine_at[rows, self._depth[some]] = [self.leaf(group) for group in some.tolist()]
         level = np.repeat(self._depth[some][:, None], self.groups, axis=1)
@@ -95,26 +113,45 @@ class Ranks:
         mine = mine_at[rows[:, None], level]
         rival = np.where(self._depth <= level, every + self.groups, self._above[every, level])
         rival[rows, some] = mine[rows, some]
-        first = (self._place[rival] < self._place[mine]) | self._within[rival]
+        place = self._place[rival]
+        first = (place < self._place[mine]) | self._within[rival]
         first[rows, some] = False
-        return map(View, first, rival, mine)
+        place[~first] = 2 * self.groups
+        return View(first, place, rival, mine)
 
     def order(self, sides: IntArray) -> IntArray:
         """Distinct sides by standing, then id."""
         return self._sorted[np.flatnonzero(np.bincount(self._place[sides]))]
 
-    def most_of(self, sides: IntArray, chosen: BoolArray) -> Leaders:
-        """Who stands first among the chosen sides of each row, int and bool [rows, n]."""
-        place = np.where(chosen, self._place[sides], 2 * self.groups)
-        there = np.zeros((len(place), 2 * self.groups + 1), dtype=bool)
-        there[np.arange(len(place))[:, None], place] = True
-        row, at = np.nonzero(there[:, :-1])
-        ends = np.cumsum(np.bincount(row, minlength=len(place)))
-        starts, distinct = [0, *ends[:-1].tolist()], self._sorted[at].tolist()
-        first = [
-            distinct[start : min(end, start + MOST_RIVALS)] for start, end in zip(starts, ends.tolist(), strict=True)
-        ]
-        return Leaders(first, np.diff(ends, prepend=0).tolist(), place.argmin(axis=1))
+    def leaders(self, group: int, groups: IntArray, others: IntArray) -> tuple[list[int], Leaders]:
+        """Who stands first among others, as a group and those of some groups see it that are compared with it.
+
+        Parameters
+        ----------
+        groups : int, ascending; others : int [n], one at least.
+
+        Returns
+        -------
+        list of int and Leaders
+            Those of `groups` for which it was found out.
+        """
+        part = group // self._at_once
+        start = part * self._at_once
+        some = groups[slice(*np.searchsorted(groups, (start, start + self._at_once)))]
+        seen, rows = self._seen(part), some - start
+        where = np.ix_(rows, others)
+        place = seen.place[where]
+        there = np.zeros((len(rows), 2 * self.groups + 1), dtype=bool)
+        there[np.arange(len(rows))[:, None], place] = True
+        there[:, -1] = False
+        row, at = np.nonzero(there)
+        counts = np.bincount(row, minlength=len(rows))
+        starts, few = np.cumsum(counts) - counts, np.minimum(counts, MOST_RIVALS)
+        eldest = at[np.repeat(starts - (np.cumsum(few) - few), few) + np.arange(few.sum())]
+        distinct = iter(self._sorted[eldest].tolist())
+        sides = [list(islice(distinct, n)) for n in few.tolist()]
+        mine = seen.mine[rows, others[place.argmin(axis=1)]].tolist()
+        return some.tolist(), Leaders(sides, counts.tolist(), mine, seen.first[where])
 
     def wanted(self, side: int) -> float:
         """Charged GPUs that a side could hold were it alone: demand within its limit (D1)."""

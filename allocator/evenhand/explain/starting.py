@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from functools import cached_property
 
+import numpy as np
+
 from evenhand.debug_runs import debug_runs
 from evenhand.entitlement import Entitlement
 from evenhand.explain.aftermath import Aftermath
 from evenhand.explain.ranks import SLACK, Ranks
 from evenhand.explain.words import by_type, gpus, named, number, reason
 from evenhand.fairness.target import Target
-from evenhand.outcome import Decision, Move
+from evenhand.outcome import Move
 from evenhand_models import Reason, ReasonCode
 
 _HARDLY_ANY = 0.005
@@ -75,22 +77,21 @@ class Starting:
     def _debug(self) -> frozenset[int]:
         return frozenset(debug_runs(self._s))
 
-    def _charged(self, d: Decision) -> float:
-        return d.gpus * int(self._s.rate_milli[d.gpu_type]) / 1000
-
     @cached_property
     def _with(self) -> dict[int, float]:
         """Charged GPUs that a leaf holds with each of its starts: what it keeps, then the eldest starts."""
-        s, a = self._s, self._a
-        starts: dict[int, list[int]] = {}
-        for j, d in a.decisions.items():
-            if d.move is Move.START and s.budgeted[j]:
-                starts.setdefault(int(s.group[j]), []).append(j)
+        s, table = self._s, self._a.table
+        chosen = np.flatnonzero(table.among(Move.START) & s.budgeted[table.job])
+        jobs = table.job[chosen]
+        charged = (table.gpus[chosen] * s.rate_milli[table.gpu_type[chosen]] / 1000).tolist()
+        starts: dict[int, list[tuple[int, float]]] = {}
+        for g, j, more in zip(s.group[jobs].tolist(), jobs.tolist(), charged, strict=True):
+            starts.setdefault(g, []).append((j, more))
         found = {}
         for g, line in starts.items():
-            held = float(a.own_held[g]) - sum(self._charged(a.decisions[j]) for j in line)
-            for j in sorted(line, key=s.seniority):
-                held += self._charged(a.decisions[j])
+            held = float(self._a.own_held[g]) - sum(more for _, more in line)
+            for j, more in sorted(line, key=lambda start: s.seniority(start[0])):
+                held += more
                 found[j] = held
         return found
 
@@ -117,9 +118,11 @@ class Starting:
         """The lowest group whose guarantee covers all it holds with this job, and what to say."""
         tree = self._s.tree
         for c in reversed(tree.path[group]):
+            if tree.groups[c].guaranteed_gpus is None:
+                continue
             promised = float(self._e.guaranteed[c])
             used = float(self._a.held[c]) if c != group or tree.children[c] else held
-            if tree.groups[c].guaranteed_gpus is None or promised <= SLACK or used > promised + SLACK:
+            if promised <= SLACK or used > promised + SLACK:
                 continue
             text = f"the guarantee of group {tree.ids[c]} covers {number(promised)} charged GPUs"
             return c, f"{text}, of which {number(used)} are held with it"

@@ -11,6 +11,7 @@ from evenhand.explain.words import instant
 from evenhand.outcome import Outcome
 from evenhand.snapshot import Snapshot
 from evenhand_models import Unlock
+from evenhand_models.made import made
 
 
 def unlocks(snapshot: Snapshot, outcome: Outcome) -> tuple[Unlock, ...]:
@@ -25,4 +26,8 @@ def unlocks(snapshot: Snapshot, outcome: Outcome) -> tuple[Unlock, ...]:
     for at, t, count in zip(until, kind, held.gpus[rows].tolist(), strict=True):
         found[at, t] += count
     ends = [(instant(at), t, count) for (at, t), count in sorted(found.items())]
-    return tuple(Unlock(gpu_type=snapshot.types[t], at=at, gpus=count) for at, t, count in ends if at is not None)
+    return tuple(
+        made(Unlock, {"gpu_type": snapshot.types[t], "at": at, "gpus": count})
+        for at, t, count in ends
+        if at is not None
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -65,13 +66,16 @@ class Waiting:
         self._limit_times = LimitTimes(aftermath)
         self._claims = Claims(aftermath, ranks)
         self._lines = Lines(aftermath)
-        self._groups: dict[int, IntArray] = {}
         self._ending = Ending(aftermath)
         self._effort = Effort(aftermath, ranks)
         self._shapes: list[Shape] = []
+        self._grounds: dict[int, Ground] = {}
         self._physical: dict[tuple[int, bool], Physical] = {}
-        self._changes: dict[tuple[int, bool], Changes] = {}
+        self._obstacles: dict[int, Obstacles] = {}
+        self._changes: dict[int, Changes] = {}
         self._crowds: dict[bytes, Crowd] = {}
+        self._groups: dict[int, IntArray] = {}
+        self._ways: dict[tuple[int, bool], tuple[datetime | None, str | None]] = {}
         self._verdicts: dict[tuple[int, int, bool, int], Verdict] = {}
         table = aftermath.table
         waits = s.pending[table.job] & (table.gpus == 0)
@@ -86,17 +90,21 @@ class Waiting:
         types = [self._shapes[kind.shape].types for kind in kinds]
         runs, waits = self._lines.ahead(self._jobs[order], types, np.diff(bounds))
         jobs = self._jobs[order].tolist()
+        self._effort.foresee((kind.group, kind.level_rank) for kind in kinds if kind.budgeted)
         for kind, of, start, end in zip(kinds, types, bounds, bounds[1:], strict=False):
             verdict = self._judge(kind)
             before, beside = verdict.before, self._beside(kind, verdict)
             at, change = verdict.earliest_start_at, verdict.cheapest_change
             first = Explanation((*before, *beside), at, change)
-            line = self._lines.seen(kind.group, kind.budgeted, of) if verdict.line else None
-            for row in range(start, end):
-                if line is None or not (running := runs[row]) + (waiting := waits[row]):
-                    yield jobs[row], first
+            if not verdict.line:
+                yield from zip(jobs[start:end], repeat(first))
+                continue
+            comes = self._lines.seen(kind.group, kind.budgeted, of).reason
+            for job, running, waiting in zip(jobs[start:end], runs[start:end], waits[start:end], strict=True):
+                if running or waiting:
+                    yield job, Explanation((*before, comes(running, waiting), *beside), at, change)
                 else:
-                    yield jobs[row], Explanation((*before, line.reason(running, waiting), *beside), at, change)
+                    yield job, first
 
     def _kinds(self) -> tuple[IntArray, list[int], list[Kind]]:
         """Waiting jobs in the order of their kinds, where each kind starts in it, and the kinds, by group."""
@@ -111,7 +119,7 @@ class Waiting:
         starts = np.concatenate(([0], np.flatnonzero(changes) + 1))[: len(jobs)]
         eldest = order[starts]
         parts = (shape[eldest], group[eldest], budgeted[eldest], level[eldest], self._reserved[eldest])
-        self._groups = _by_shape(shape[eldest], group[eldest])
+        self._groups = self._by_crowd(shape[eldest], group[eldest])
         return order, starts.tolist(), list(map(Kind, *(p.tolist() for p in parts)))
 
     def _number_shapes(self) -> IntArray:
@@ -137,21 +145,37 @@ class Waiting:
 
     def _physics(self, shape: int, budgeted: bool) -> Physical:
         key = (shape, budgeted)
-        if key not in self._physical:
-            ground = Ground(self._s, self._index, self._shapes[shape])
-            crowd = self._crowd(ground)
-            timeline = self._timelines[budgeted]
-            obstacles = Obstacles(self._a, self._nodes, ground)
-            self._physical[key] = Physical(self._a, timeline, obstacles, crowd, len(self._physical))
-            contested = bool((self._wanting[list(self._shapes[shape].types)] > 1).any())
-            self._changes[key] = Changes(self._s, self._physical[key], self._a.free, contested)
-        return self._physical[key]
+        found = self._physical.get(key)
+        if found is None:
+            obstacles = self._obstacles.get(shape)
+            if obstacles is None:
+                obstacles = self._obstacles[shape] = Obstacles(self._a, self._nodes, self._ground(shape))
+            crowd, number = self._crowd(obstacles.ground), len(self._physical)
+            found = self._physical[key] = Physical(self._a, self._timelines[budgeted], obstacles, crowd, number)
+            if shape not in self._changes:
+                contested = bool((self._wanting[list(self._shapes[shape].types)] > 1).any())
+                self._changes[shape] = Changes(self._s, found, self._a.free, contested)
+        return found
+
+    def _ground(self, shape: int) -> Ground:
+        found = self._grounds.get(shape)
+        if found is None:
+            found = self._grounds[shape] = Ground(self._s, self._index, self._shapes[shape])
+        return found
 
     def _crowd(self, ground: Ground) -> Crowd:
         key = ground.usable.tobytes()
         if key not in self._crowds:
             self._crowds[key] = Crowd(self._a, ground.usable, len(self._crowds))
         return self._crowds[key]
+
+    def _by_crowd(self, shape: IntArray, group: IntArray) -> dict[int, IntArray]:
+        """Groups with jobs that could use the nodes of each crowd, ascending."""
+        crowds = np.array([self._crowd(self._ground(k)).number for k in range(len(self._shapes))], dtype=np.int64)
+        pairs = np.unique(np.stack((crowds[shape], group)), axis=1)
+        numbers, first = np.unique(pairs[0], return_index=True)
+        parts = np.split(pairs[1], first[1:]) if numbers.size else []
+        return dict(zip(numbers.tolist(), parts, strict=True))
 
     def _judge(self, kind: Kind) -> Verdict:
         """What kinds that differ in their level alone have in common."""
@@ -163,26 +187,37 @@ class Waiting:
 
     def _verdict(self, kind: Kind) -> Verdict:
         physical = self._physics(kind.shape, kind.budgeted)
-        shape, stand = self._shapes[kind.shape], physical.stand
-        size = stand.size if stand is not None else shape.least
+        stand = physical.stand
+        size = stand.size if stand is not None else physical.ground.shape.least
         blocked = self._claims.limits(kind.group, size)
-        before = self._claims.limit_reasons(blocked, size)
-        if kind.reserved_type >= 0:
+        reserved, first, over = kind.reserved_type >= 0, None, None
+        before = self._claims.limit_reasons(blocked, size) if blocked else []
+        if reserved:
             before.append(self._ending.reason(kind.reserved_type))
         before += physical.before
-        free = stand is not None and not blocked
-        first = over = None
         if stand is None:
-            first = self._claims.rivals(kind.group, kind.budgeted, physical.crowd, self._groups[kind.shape])
+            first = self._claims.rivals(kind.group, kind.budgeted, physical.crowd, self._groups[physical.crowd.number])
             over = self._claims.over(kind.group, physical.least_charged) if kind.budgeted else None
             before += [r for r in (first, over) if r is not None]
-        elif free:
+        elif not blocked:
             before.append(physical.idle)
+        due = first is None and over is None
+        if blocked or reserved:
+            way = self._way(kind, physical, blocked, due, size)
+        else:  # the same for all groups
+            key = (physical.number, due)
+            known = self._ways.get(key)
+            way = self._ways[key] = self._way(kind, physical, blocked, due, size) if known is None else known
+        stuck = stand is None and not blocked and not reserved
+        return Verdict(tuple(before), stand is None or bool(blocked), stuck, physical.beside, *way)
+
+    def _way(
+        self, kind: Kind, physical: Physical, blocked: list[tuple[int, int]], due: bool, size: int
+    ) -> tuple[datetime | None, str | None]:
+        """Earliest start and cheapest change; `due`: whether neither rank nor entitlement puts others before it."""
         earliest = self._earliest(kind, physical, blocked, size)
-        change = self._change(kind, physical, blocked, first is None and over is None, earliest)
-        at = None if earliest is None else instant(earliest)
-        stuck = stand is None and not blocked and kind.reserved_type < 0
-        return Verdict(tuple(before), not free, stuck, physical.beside, at, change)
+        change = self._change(kind, physical, blocked, due, earliest)
+        return None if earliest is None else instant(earliest), change
 
     def _beside(self, kind: Kind, verdict: Verdict) -> tuple[Reason, ...]:
         """Causes after the place in line: work that might make room, and nodes."""
@@ -224,7 +259,7 @@ class Waiting:
         return f"{limits}, and {room}"
 
     def _room(self, kind: Kind, physical: Physical, due: bool, earliest: float | None) -> str | None:
-        s, changes = self._s, self._changes[kind.shape, kind.budgeted]
+        s, changes = self._s, self._changes[kind.shape]
         waits = earliest is not None and earliest > s.now_s
         if kind.reserved_type >= 0 and waits and earliest is not None:
             return f"wait until {stamp_s(earliest)}, when {self._ending.named(kind.reserved_type)}"
@@ -241,11 +276,3 @@ def _firsts(numbers: IntArray, jobs: IntArray) -> list[int]:
     _, places = np.unique(numbers, return_index=True)
     found: list[int] = jobs[places].tolist()
     return found
-
-
-def _by_shape(shape: IntArray, group: IntArray) -> dict[int, IntArray]:
-    """Groups with jobs of each shape, ascending."""
-    pairs = np.unique(np.stack((shape, group)), axis=1)
-    shapes, first = np.unique(pairs[0], return_index=True)
-    parts = np.split(pairs[1], first[1:]) if shapes.size else []
-    return dict(zip(shapes.tolist(), parts, strict=True))

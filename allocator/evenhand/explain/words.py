@@ -37,6 +37,8 @@ def stamp_s(at_s: float) -> str:
 
 def number(x: float) -> str:
     """At most two decimals, none where they are 0."""
+    if type(x) is int:
+        return str(x)
     text = f"{x:.2f}".rstrip("0").rstrip(".")
     return "0" if text in {"-0", ""} else text
 
