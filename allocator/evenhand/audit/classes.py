@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from evenhand.audit.jobs import MILLI, JobReading
+from evenhand.audit.jobs import MILLI, Kind
 from evenhand.audit.numbers import slack
 from evenhand.audit.transport import flow_of, most_throughput
 
@@ -58,15 +58,12 @@ class Split:
     left: Mapping[str, float]
 
 
-def alike_in(members: Iterable[JobReading]) -> dict[Rates, int]:
-    """Return the GPUs that a leaf's jobs can hold, by their throughput on the types they can use."""
-    gpus: dict[int, int] = {}
-    paces: dict[int, Rates] = {}
-    for job in members:
-        key = id(job.paces)  # one object for equal ones
-        gpus[key] = gpus.get(key, 0) + job.gpus
-        paces[key] = job.paces
-    return {rates: gpus[key] for key, rates in paces.items()}
+def alike_in(kinds: Mapping[Kind, int]) -> dict[Rates, int]:
+    """Return the GPUs that a leaf's jobs, counted by kind, can hold, by their throughput on the types they can use."""
+    gpus: dict[Rates, int] = {}
+    for kind, count in kinds.items():
+        gpus[kind.paces] = gpus.get(kind.paces, 0) + count * kind.gpus
+    return gpus
 
 
 def classes_of(alike: Mapping[Rates, int]) -> tuple[JobClass, ...]:

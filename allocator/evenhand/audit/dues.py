@@ -162,20 +162,13 @@ class _Work:
 
     def add_up(self) -> None:
         """Sum usage, gangs, demands and guarantees from the bottom up (D1 to D3)."""
-        for group, members in self.reading.members.items():
-            gangs: dict[int, int] = {}
-            wants: dict[tuple[str, ...], int] = {}
-            for job in members:
-                demand, reach = job.demand, job.reach
-                wants[reach] = wants.get(reach, 0) + demand
-                if len(job.parts) == 1:
-                    gangs[demand] = gangs.get(demand, 0) + 1
-                    continue
-                charge = demand // job.gpus
-                for part in job.parts:
-                    gangs[part * charge] = gangs.get(part * charge, 0) + 1
-            self.gangs[group].update(gangs)
-            self.wants[group].update(wants)
+        for group, kinds in self.reading.kinds.items():
+            gangs, wants = self.gangs[group], self.wants[group]
+            for kind, count in kinds.items():
+                wants[kind.reach] += count * kind.demand
+                charge = kind.demand // kind.gpus
+                for part in kind.parts:
+                    gangs[part * charge] += count
         named = {group.id: group for group in self.reading.state.groups}
         for group in reversed(self.tree.order):
             self.own_demand[group] = largest_flow(self.wants[group], self.charged)
@@ -208,11 +201,10 @@ class _Work:
     def _divide(self, above: str | None, amount: Fraction) -> None:
         """Divide what a group (None: the cluster) holds among its children and its own jobs."""
         active = [g for g in self.tree.below(above) if self.tree.weight[g] > 0 and self.cap(g) > 0]
-        hours = Fraction(self.reading.policy.horizon_s, 3600)
         claims = [
             Claim(
                 Fraction(self.tree.weight[g]),
-                Fraction(self.usage[g]) / hours,
+                self._per_hour(self.usage[g]),
                 Fraction(self.floor[g], MILLI),
                 Fraction(self.cap(g), MILLI),
             )
@@ -220,7 +212,7 @@ class _Work:
         ]
         scaled = scaled_floors(amount, [claim.floor for claim in claims])
         if above is not None and self.own_demand[above] > 0:
-            past = Fraction(max(0.0, self.reading.usage[above])) / hours
+            past = self._per_hour(max(0.0, self.reading.usage[above]))
             most = Fraction(self.own_demand[above], MILLI)
             claims.append(Claim(Fraction(self.tree.own_weight(above)), past, Fraction(0), most))
         self._judge(above, active)
@@ -231,6 +223,11 @@ class _Work:
             self._parts[group] = part
             self.entitled[group] = float(part)
             self.scaled[group] = float(promised)
+
+    def _per_hour(self, used: float) -> Fraction:
+        """Return what usage comes to in GPUs over the horizon."""
+        hours, parts = used.as_integer_ratio()
+        return Fraction(hours * 3600, parts * self.reading.policy.horizon_s)
 
     def _judge(self, above: str | None, active: list[str]) -> None:
         """Weigh the claims of siblings by the usage of all for their shares, over their own (O2), and their parts (O3)."""

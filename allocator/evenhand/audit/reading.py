@@ -5,13 +5,14 @@ Throughput and charges are whole thousandths of a GPU, durations seconds, sizes 
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 
-from evenhand.audit.jobs import MILLI, JobReader, JobReading, nearest
+from evenhand.audit.jobs import MILLI, JobReader, JobReading, Kind, nearest
 from evenhand.audit.shape import Shapes
 from evenhand.audit.tree import Tree, grow
 from evenhand_models import ClusterState, Node, NodeStatus, Policy
@@ -45,6 +46,8 @@ class Reading:
         `rho_t` in thousandths (D).
     gpus : int
         `N`: GPUs of all nodes (S3).
+    largest_node : int
+        GPUs of the largest node, broken or not (O3).
     usage : mapping of str to float
         Charged GPU-hours of each group's own (S4).
     jobs : mapping of str to JobReading
@@ -55,6 +58,8 @@ class Reading:
         Those that run or are on their way out, by id.
     members : mapping of str to tuple of JobReading
         The live budgeted jobs of each group that has some, by id.
+    kinds : mapping of str to mapping of Kind to int
+        How many of those are of a kind.
     levels : mapping of str to tuple of int
         The distinct priorities of those, ascending (O4).
     shapes : Shapes
@@ -73,11 +78,13 @@ class Reading:
     capacity: Mapping[str, int]
     charge: Mapping[str, int]
     gpus: int
+    largest_node: int
     usage: Mapping[str, float]
     jobs: Mapping[str, JobReading]
     named: Set[str]
     holding: tuple[JobReading, ...]
     members: Mapping[str, tuple[JobReading, ...]]
+    kinds: Mapping[str, Mapping[Kind, int]]
     levels: Mapping[str, tuple[int, ...]]
     shapes: Shapes
 
@@ -97,7 +104,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
     healthy = frozenset(keeping - _overfull(state, nodes))
     reader = JobReader(state.now, policy, tree, nodes, healthy, charge, Shapes(nodes))
     jobs = {job.id: reader.read(job) for job in sorted(state.jobs, key=attrgetter("id"))}
-    members, others = _live(jobs)
+    holding, members, others = _sorted_out(jobs)
     levels = _set_levels(members)
     _set_levels(others)
     return Reading(
@@ -112,12 +119,14 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         types=types,
         capacity=capacity,
         charge=charge,
-        gpus=sum(node.gpus for node in nodes.values()),
+        gpus=sum([node.gpus for node in nodes.values()]),
+        largest_node=max([node.gpus for node in nodes.values()], default=0),
         usage=_usage(state, tree),
         jobs=jobs,
         named=reader.names,
-        holding=tuple(job for job in jobs.values() if not job.pending),
+        holding=tuple(holding),
         members={group: tuple(listed) for group, listed in members.items()},
+        kinds={group: Counter([job.kind for job in listed]) for group, listed in members.items()},
         levels=levels,
         shapes=reader.shapes,
     )
@@ -146,18 +155,19 @@ def _usage(state: ClusterState, tree: Tree) -> dict[str, float]:
     return usage
 
 
-def _live(jobs: Mapping[str, JobReading]) -> tuple[dict[str, list[JobReading]], dict[str, list[JobReading]]]:
-    """Return the live jobs by group: the budgeted ones, and the others."""
-    members: dict[str, list[JobReading]] = {}
-    others: dict[str, list[JobReading]] = {}
+def _sorted_out(
+    jobs: Mapping[str, JobReading],
+) -> tuple[list[JobReading], dict[str, list[JobReading]], dict[str, list[JobReading]]]:
+    """Return the jobs that hold GPUs, and the live jobs by group: the budgeted ones, and the others."""
+    holding = []
+    members: defaultdict[str, list[JobReading]] = defaultdict(list)
+    others: defaultdict[str, list[JobReading]] = defaultdict(list)
     for reading in jobs.values():
-        group = reading.group
-        if reading.live and group is not None:
-            kind = members if reading.budgeted else others
-            if (listed := kind.get(group)) is None:
-                listed = kind[group] = []
-            listed.append(reading)
-    return members, others
+        if not reading.pending:
+            holding.append(reading)
+        if reading.live and (group := reading.group) is not None:
+            (members if reading.budgeted else others)[group].append(reading)
+    return holding, members, others
 
 
 def _set_levels(jobs: Mapping[str, list[JobReading]]) -> dict[str, tuple[int, ...]]:
