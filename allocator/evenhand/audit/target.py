@@ -135,14 +135,14 @@ def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
     return Leaf(
         group=group,
         entitled=entitled,
-        cap=sum(one.gpus for one in classes),
+        cap=sum([one.gpus for one in classes]),
         alike=alike,
         classes=classes,
         slice=own,
         floor=brought(classes, split),
         prices=prices,
         slope=slope_of(classes, prices),
-        base=sum(price * one.gpus for price, one in zip(prices, classes, strict=True)),
+        base=sum([price * one.gpus for price, one in zip(prices, classes, strict=True)]),
         biggest=max([kind.gpus * kind.top_rate for kind in kinds]),
     )
 
