@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from evenhand_models import Job, JobState, Node, Policy, ThroughputUnit
 
 AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
 """Waits, in seconds, after which a job stands one step higher (O4)."""
+MOST_STEPS = len(AGE_STEPS_S)
 MILLI = 1000
 """Thousandths in a whole."""
 PENDING, RUNNING = JobState.PENDING, JobState.RUNNING  # to look an enum's member up for every job takes long
@@ -141,7 +142,7 @@ class JobReader:
     Attributes
     ----------
     names : set of str
-        Every id that jobs read so far name: groups, users, nodes, types, labels.
+        Every id that jobs read so far name: users, nodes, types, labels, and groups that are not in the tree.
     """
 
     def __init__(
@@ -165,25 +166,38 @@ class JobReader:
         self._sets: dict[tuple[tuple[str, ...], frozenset[str]], tuple[frozenset[str], int]] = {}
         self._steps = [now - timedelta(seconds=step) for step in reversed(AGE_STEPS_S)]
 
-    def read(self, job: Job) -> JobReading:
-        """Read one job."""
-        kind, contract, named, user = self._kind_of(job), job.contract, job.group, job.user
-        age_step = len(AGE_STEPS_S) - bisect_left(self._steps, job.submitted_at)
-        lasts = length = contract.min_runtime_s
-        length = min(length, self._longest_s)
-        self.names.add(named)
-        if user is not None:
-            self.names.add(user)
-        if job.state is not PENDING:
-            return self._placed(job, kind, length, age_step)
-        claim = self.tree.claim.get(named)
-        live = claim is not None and bool(kind.fits)
-        budgeted = live and lasts > 0 and claim is True
-        return JobReading(
-            job, kind, kind.gpus, job.priority, None if claim is None else named, kind.fits, kind.full, kind.rates,
-            kind.demand, length, live, budgeted, False, False, False, not live, NOTHING, 0, None, None, 0.0, age_step,
-            True, False, False,
-        )  # fmt: skip
+    def read(self, jobs: Iterable[Job]) -> dict[str, JobReading]:
+        """Read jobs, by id in their order."""
+        claims, kinds, steps, longest_s, names = self.tree.claim, self._kinds, self._steps, self._longest_s, self.names
+        read = {}
+        for job in jobs:
+            speedup, requires, named, user, lasts = (
+                job.speedup, job.requires, job.group, job.user, job.contract.min_runtime_s,
+            )  # fmt: skip
+            needs = tuple(requires.items()) if requires else ()
+            shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same, needs)
+            key = (shape, *speedup, *speedup.values())
+            kind = kinds.get(key)
+            if kind is None:
+                kind = kinds[key] = self._found(job, speedup, shape)
+            age_step = MOST_STEPS - bisect_left(steps, job.submitted_at)
+            length = lasts if lasts < longest_s else longest_s
+            if user is not None:
+                names.add(user)
+            claim = claims.get(named)
+            if claim is None:
+                names.add(named)
+            if job.state is not PENDING:
+                read[job.id] = self._placed(job, kind, length, age_step)
+                continue
+            fits = kind.fits
+            live = claim is not None and fits != ()
+            read[job.id] = JobReading(
+                job, kind, kind.gpus, job.priority, None if claim is None else named, fits, kind.full, kind.rates,
+                kind.demand, length, live, live and lasts > 0 and claim is True, False, False, False, not live, NOTHING, 0,
+                None, None, 0.0, age_step, True, False, False,
+            )  # fmt: skip
+        return read
 
     def _placed(self, job: Job, kind: Kind, length: int, age_step: int) -> JobReading:
         """Read one job that holds GPUs."""
@@ -208,17 +222,6 @@ class JobReader:
     def _protects(self, started: datetime | None, length: int) -> bool:
         """Say whether a contract of this length still runs (S10)."""
         return started is not None and self.now < started + timedelta(seconds=length)
-
-    def _kind_of(self, job: Job) -> Kind:
-        """Return the kind of a job, found once for those that are alike."""
-        speedup = job.speedup
-        needs = tuple(job.requires.items()) if job.requires else ()
-        shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same, needs)
-        key = (shape, *speedup, *speedup.values())
-        found = self._kinds.get(key)
-        if found is None:
-            found = self._kinds[key] = self._found(job, speedup, shape)
-        return found
 
     def _found(self, job: Job, speedup: Mapping[str, float], shape: tuple[object, ...]) -> Kind:
         """Find where a job can run and how fast (S5, S6, G1, D)."""

@@ -53,7 +53,7 @@ class Reading:
     jobs : mapping of str to JobReading
         All jobs, by id in order.
     named : set of str
-        Every id that jobs name: groups, users, nodes, types, labels.
+        Every id that jobs name: users, nodes, types, labels, and groups that are not in the tree.
     holding : tuple of JobReading
         Those that run or are on their way out, by id.
     members : mapping of str to tuple of JobReading
@@ -103,7 +103,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
     charge = {kind.name: max(1, round(MILLI * kind.charge_rate)) for kind in state.gpu_types}
     healthy = frozenset(keeping - _overfull(state, nodes))
     reader = JobReader(state.now, policy, tree, nodes, healthy, charge, Shapes(nodes))
-    jobs = {job.id: reader.read(job) for job in sorted(state.jobs, key=attrgetter("id"))}
+    jobs = reader.read(sorted(state.jobs, key=attrgetter("id")))
     holding, members, others = _sorted_out(jobs)
     levels = _set_levels(members)
     _set_levels(others)
