@@ -133,7 +133,7 @@ def _by_best(
         speed, place = max([(one.speed.get(kind, 0.0), -place) for place, one in enumerate(classes)])
         if speed > 0:
             held[-place][kind] = bundle[kind]
-    fits = all([sum(mine.values()) <= one.gpus for one, mine in zip(classes, held, strict=True)])
+    fits = all(sum(mine.values()) <= one.gpus for one, mine in zip(classes, held, strict=True))
     return held if fits else None
 
 
@@ -217,8 +217,7 @@ class _Moves:
         price = {place: 0.0 if place in self._free else inf for place in (*self._kinds, None)}
         for _ in self._kinds:
             for here, there, lost in self._moves:
-                if price[there] + lost < price[here]:
-                    price[here] = price[there] + lost
+                price[here] = min(price[here], price[there] + lost)
         return price
 
     def cheapest(self, start: Mapping[str, float]) -> dict[str | None, float]:
@@ -227,6 +226,5 @@ class _Moves:
         price.update(start)
         for _ in self._kinds:
             for here, there, lost in self._moves:
-                if price[here] - lost > price[there]:
-                    price[there] = price[here] - lost
+                price[there] = max(price[there], price[here] - lost)
         return price
