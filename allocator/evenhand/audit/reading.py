@@ -54,6 +54,8 @@ class Reading:
         All jobs, by id in order.
     named : set of str
         Every id that jobs name: users, nodes, types, labels, and groups that are not in the tree.
+    waiting : frozenset of str
+        Ids of those that are pending and feasible.
     holding : tuple of JobReading
         Those that run or are on their way out, by id.
     members : mapping of str to tuple of JobReading
@@ -82,6 +84,7 @@ class Reading:
     usage: Mapping[str, float]
     jobs: Mapping[str, JobReading]
     named: Set[str]
+    waiting: frozenset[str]
     holding: tuple[JobReading, ...]
     members: Mapping[str, tuple[JobReading, ...]]
     kinds: Mapping[str, Mapping[Kind, int]]
@@ -104,7 +107,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
     healthy = frozenset(keeping - _overfull(state, nodes))
     reader = JobReader(state.now, policy, tree, nodes, healthy, charge, Shapes(nodes))
     jobs = reader.read(sorted(state.jobs, key=attrgetter("id")))
-    holding, members, others = _sorted_out(jobs)
+    waiting, holding, members, others = _sorted_out(jobs)
     levels = _set_levels(members)
     _set_levels(others)
     return Reading(
@@ -124,6 +127,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         usage=_usage(state, tree),
         jobs=jobs,
         named=reader.names,
+        waiting=frozenset(waiting),
         holding=tuple(holding),
         members={group: tuple(listed) for group, listed in members.items()},
         kinds={group: Counter([job.kind for job in listed]) for group, listed in members.items()},
@@ -157,17 +161,19 @@ def _usage(state: ClusterState, tree: Tree) -> dict[str, float]:
 
 def _sorted_out(
     jobs: Mapping[str, JobReading],
-) -> tuple[list[JobReading], dict[str, list[JobReading]], dict[str, list[JobReading]]]:
-    """Return the jobs that hold GPUs, and the live jobs by group: the budgeted ones, and the others."""
-    holding = []
+) -> tuple[list[str], list[JobReading], dict[str, list[JobReading]], dict[str, list[JobReading]]]:
+    """Return the ids that may wait, the jobs that hold GPUs, and the live jobs by group: the budgeted ones, and the others."""
+    waiting, holding = [], []
     members: defaultdict[str, list[JobReading]] = defaultdict(list)
     others: defaultdict[str, list[JobReading]] = defaultdict(list)
-    for reading in jobs.values():
+    for name, reading in jobs.items():
         if not reading.pending:
             holding.append(reading)
+        elif not reading.infeasible:
+            waiting.append(name)
         if reading.live and (group := reading.group) is not None:
             (members if reading.budgeted else others)[group].append(reading)
-    return holding, members, others
+    return waiting, holding, members, others
 
 
 def _set_levels(jobs: Mapping[str, list[JobReading]]) -> dict[str, tuple[int, ...]]:
