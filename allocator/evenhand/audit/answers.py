@@ -126,8 +126,9 @@ def _codes(answer: Assignment) -> set[ReasonCode]:
 
 def check_reasons(reading: Reading, plan: Plan, told: Sequence[Assignment], names: Set[str]) -> Iterator[Finding]:
     """Check that every answer says why, and that what it names is one of `names_in` the state (A1, S11)."""
-    refs_of = [reason.refs for answer in plan.assignments for reason in answer.reasons]
-    unknown = set(chain.from_iterable(refs_of)) - names
+    given = list(chain.from_iterable([answer.reasons for answer in plan.assignments]))
+    apart = dict(zip(map(id, given), given, strict=True))  # most are given to many
+    unknown = set(chain.from_iterable([reason.refs for reason in apart.values()])) - names
     for answer in plan.assignments if unknown else told:
         if answer.action is WAIT and answer.reasons and not unknown:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -30,7 +29,7 @@ class Figures:
 
     Attributes
     ----------
-    allocated, unallocated : mapping of str to Counter of str
+    allocated, unallocated : mapping of str to mapping of str to int
         GPUs by group and type of budgeted and of unallocated jobs that run.
     throughput : mapping of str to float
         Throughput of the budgeted jobs that run.
@@ -38,8 +37,8 @@ class Figures:
         Sums of the leaves' floors and of their `V_i`.
     """
 
-    allocated: Mapping[str, Counter[str]]
-    unallocated: Mapping[str, Counter[str]]
+    allocated: Mapping[str, Mapping[str, int]]
+    unallocated: Mapping[str, Mapping[str, int]]
     throughput: Mapping[str, float]
     floor: Mapping[str, float]
     target: Mapping[str, float]
@@ -48,22 +47,25 @@ class Figures:
 def figures(reading: Reading, target: Target, decisions: Decisions) -> Figures:
     """Add up what the decisions give, from the bottom of the tree up."""
     order = reading.tree.order
-    allocated: dict[str, Counter[str]] = {group: Counter() for group in order}
-    unallocated: dict[str, Counter[str]] = {group: Counter() for group in order}
+    allocated: dict[str, dict[str, int]] = {group: {} for group in order}
+    unallocated: dict[str, dict[str, int]] = {group: {} for group in order}
     reached = dict.fromkeys(order, 0)
     for job, choice in decisions.taken(reading):
-        if not job.live or job.group is None or choice.action not in RUNS or choice.gpu_type is None:
+        kind, gpus, group = choice.gpu_type, choice.gpus, job.group
+        if not job.live or group is None or choice.action not in RUNS or kind is None:
             continue
-        (allocated if job.budgeted else unallocated)[job.group][choice.gpu_type] += choice.gpus
+        holds = (allocated if job.budgeted else unallocated)[group]
+        holds[kind] = holds.get(kind, 0) + gpus
         if job.budgeted:
-            reached[job.group] += choice.gpus * job.rates.get(choice.gpu_type, 0)
+            reached[group] += gpus * job.rates.get(kind, 0)
     throughput = {group: milli / MILLI for group, milli in reached.items()}
     floors = dict.fromkeys(order, 0.0) | {leaf.group: leaf.floor for leaf in target.leaves}
     targets = dict.fromkeys(order, 0.0) | dict(target.value)
     for group in reversed(order):
         if (above := reading.tree.parent[group]) is not None:
-            allocated[above].update(allocated[group])
-            unallocated[above].update(unallocated[group])
+            for holding in (allocated, unallocated):
+                for kind, gpus in holding[group].items():
+                    holding[above][kind] = holding[above].get(kind, 0) + gpus
             for sums in (throughput, floors, targets):
                 sums[above] += sums[group]
     return Figures(allocated, unallocated, throughput, floors, targets)
@@ -98,7 +100,9 @@ def _check_holdings(report: GroupReport, seen: Figures) -> Iterator[Finding]:
         ("allocated", report.allocated, seen.allocated[report.group]),
         ("unallocated_use", report.unallocated_use, seen.unallocated[report.group]),
     ):
-        if {kind: gpus for kind, gpus in said.items() if gpus} != +true:
+        if {kind: gpus for kind, gpus in said.items() if gpus} != {
+            kind: gpus for kind, gpus in true.items() if gpus > 0
+        }:
             message = f"group {report.group!r} reports {name} {dict(said)}, should be {dict(true)}."
             yield Finding("A4", message, (report.group,))
 
