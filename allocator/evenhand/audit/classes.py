@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -140,9 +139,10 @@ def _by_best(
 def most_held(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> float:
     """Return how many GPUs of a bundle classes can hold, each on types it can use."""
     kinds = [kind for kind, gpus in bundle.items() if gpus > 0]
-    alike: Counter[tuple[int, ...]] = Counter()
+    alike: dict[tuple[int, ...], int] = {}
     for one in classes:
-        alike[tuple(int(kind in one.speed) for kind in kinds)] += one.gpus
+        key = tuple([int(kind in one.speed) for kind in kinds])
+        alike[key] = alike.get(key, 0) + one.gpus
     return most_throughput(alike, [bundle[kind] for kind in kinds]) if kinds else 0.0
 
 

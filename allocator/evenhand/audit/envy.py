@@ -61,8 +61,8 @@ class PairEnvy:
     @classmethod
     def of_plan(cls, reading: Reading, target: Target, counted: Tally) -> PairEnvy:
         """Return the envy among what a plan lets run."""
-        held = [[float(counted.runs[leaf.group][kind]) for kind in reading.types] for leaf in target.leaves]
-        reached = [counted.running[leaf.group] / MILLI for leaf in target.leaves]
+        held = [[float(counted.runs[leaf.group].get(kind, 0)) for kind in reading.types] for leaf in target.leaves]
+        reached = [counted.running.get(leaf.group, 0) / MILLI for leaf in target.leaves]
         return cls(reading.types, target, np.array(held).reshape(len(target.leaves), len(reading.types)), reached)
 
     @classmethod

@@ -180,10 +180,11 @@ def _drawn(reading: Reading, leaf: Leaf, bundle: Bundle) -> float:
     kinds = [kind for kind in reading.types if bundle.get(kind, 0.0) > 0]
     if not kinds:
         return 0.0
-    alike: Counter[tuple[int, ...]] = Counter()
+    alike: dict[tuple[int, ...], int] = {}
     for rates, gpus in leaf.alike.items():
         pace = dict(rates)
-        alike[tuple(pace.get(kind, 0) for kind in kinds)] += gpus
+        key = tuple([pace.get(kind, 0) for kind in kinds])
+        alike[key] = alike.get(key, 0) + gpus
     return most_throughput(alike, [bundle[kind] for kind in kinds]) / MILLI
 
 
