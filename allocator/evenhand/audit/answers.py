@@ -10,15 +10,14 @@ from itertools import chain
 from evenhand.audit.jobs import JobReading
 from evenhand.audit.reading import Reading
 from evenhand.audit.report import Finding
-from evenhand_models import Action, Assignment, JobState, Plan, ReasonCode
+from evenhand_models import Action, Assignment, Plan, ReasonCode
 
-ALLOWED = {
-    JobState.PENDING: frozenset({Action.START, Action.WAIT, Action.INFEASIBLE}),
-    JobState.RUNNING: frozenset({Action.KEEP, Action.MIGRATE, Action.RESIZE, Action.PREEMPT}),
-    JobState.TERMINATING: frozenset({Action.KEEP}),
-}
+PENDING_MAY = frozenset({Action.START, Action.WAIT, Action.INFEASIBLE})
+RUNNING_MAY = frozenset({Action.KEEP, Action.MIGRATE, Action.RESIZE, Action.PREEMPT})
+TERMINATING_MAY = frozenset({Action.KEEP})
 """What may happen to a job in each state (S11)."""
 WAIT, INFEASIBLE, PREEMPT = Action.WAIT, Action.INFEASIBLE, Action.PREEMPT  # looked up for every job otherwise
+START, MIGRATE = Action.START, Action.MIGRATE
 GOING_ON = frozenset({Action.KEEP, Action.RESIZE})
 """Actions with which a job goes on where it is."""
 HOLDING = frozenset({Action.START, Action.KEEP, Action.MIGRATE, Action.RESIZE})
@@ -71,7 +70,7 @@ def _check_listed(reading: Reading, ids: list[str]) -> Iterator[Finding]:
 def _check_action(job: JobReading, answer: Assignment) -> list[Finding]:
     """Check that the job's state allows the action, and that `infeasible` is said where S4 or S5 says so."""
     refs, action, found = (answer.job,), answer.action, []
-    if action not in ALLOWED[job.job.state]:
+    if action not in (PENDING_MAY if job.pending else RUNNING_MAY if job.running else TERMINATING_MAY):
         found.append(Finding("A1", f"job {answer.job!r} is {job.job.state} and cannot {action}.", refs))
     if job.infeasible and action is not INFEASIBLE:
         rule, why = ("S4", "its group is unknown") if job.group is None else ("S5", "it fits no type")
@@ -87,7 +86,7 @@ def _check_action(job: JobReading, answer: Assignment) -> list[Finding]:
 
 def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> list[Finding]:
     """Check placement, sum, type and flags of one answer against each other."""
-    refs, nodes, found = (answer.job,), reading.nodes, []
+    refs, type_of, found = (answer.job,), reading.type_of, []
     if answer.action not in HOLDING:
         typed = answer.gpu_type is not None
         reserved = typed and answer.action is WAIT and ReasonCode.RESERVED_ENDING in _codes(answer)
@@ -95,13 +94,13 @@ def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> lis
             message = f"job {answer.job!r} is answered with {answer.action} and yet given GPUs."
             found.append(Finding("A1", message, refs))
         return found
-    placed = {part.node for part in answer.placement}
-    if len(placed) < len(answer.placement):
+    placed = [part.node for part in answer.placement]
+    if len(placed) > 1 and len(set(placed)) < len(placed):
         found.append(Finding("A1", f"job {answer.job!r} names a node more than once in its placement.", refs))
     if answer.gpus != sum([part.gpus for part in answer.placement]) or not placed:
         message = f"job {answer.job!r} is given {answer.gpus} GPUs, which its placement does not sum to."
         found.append(Finding("G1", message, refs))
-    kinds = {nodes[node].gpu_type for node in placed if node in nodes}
+    kinds = {type_of[node] for node in placed if node in type_of}
     if len(kinds) > 1:
         found.append(
             Finding("G2", f"job {answer.job!r} stands on types {', '.join(sorted(kinds))}; a job has one.", refs)
@@ -109,10 +108,11 @@ def _check_holding(reading: Reading, job: JobReading, answer: Assignment) -> lis
     elif kinds and answer.gpu_type not in kinds:
         message = f"job {answer.job!r} says type {answer.gpu_type!r}, but stands on {kinds.pop()!r}."
         found.append(Finding("G2", message, refs))
-    for part in answer.placement:
-        if part.node not in nodes and part.node not in job.held:
-            message = f"job {answer.job!r} is placed on {part.node!r}, which is no node."
-            found.append(Finding("A1", message, (answer.job, part.node)))
+    for node in placed:
+        if node in type_of or node in job.held:
+            continue
+        message = f"job {answer.job!r} is placed on {node!r}, which is no node."
+        found.append(Finding("A1", message, (answer.job, node)))
     if job.live and answer.unallocated is job.budgeted:
         said = "unallocated" if answer.unallocated else "allocated"
         found.append(Finding("S8", f"job {answer.job!r} is answered as {said} use, but is not.", refs))
@@ -159,26 +159,30 @@ def names_in(reading: Reading) -> set[str]:
 
 def check_protection_dates(reading: Reading, told: Iterable[Assignment]) -> Iterator[Finding]:
     """Check every `protected_until_at` (S2, S10): the start, or the last while it protects, plus `c_j`."""
+    now = reading.state.now
+    starts: dict[int, datetime] = {}
     for answer in told:
         if answer.action is WAIT and answer.protected_until_at is None:
             continue
         job = reading.jobs[answer.job]
         if job.orphan:
             continue
-        expected = _protected_until(reading, job, answer.action)
+        expected = _protected_until(job, answer.action, now, starts)
         if answer.protected_until_at != expected:
             said = answer.protected_until_at
             message = f"job {answer.job!r} is said to be protected until {said}, should be {expected}."
             yield Finding("P1", message, (answer.job,))
 
 
-def _protected_until(reading: Reading, job: JobReading, action: Action) -> datetime | None:
-    """Return when the protection of a job ends under an action, None if it has none."""
-    if not job.budgeted or job.length_s == 0:
+def _protected_until(job: JobReading, action: Action, now: datetime, starts: dict[int, datetime]) -> datetime | None:
+    """Return when the protection of a job ends under an action, None if it has none; `starts` are ends found before."""
+    length = job.length_s
+    if not job.budgeted or length == 0:
         return None
-    if action is Action.START or action is Action.MIGRATE:
-        return reading.state.now + timedelta(seconds=job.length_s)
-    if action in GOING_ON and job.started_at is not None:
-        ends = job.started_at + timedelta(seconds=job.length_s)
-        return ends if ends > reading.state.now else None
-    return None
+    if action in GOING_ON:
+        return job.ends_at if job.ends_at is not None and job.ends_at > now else None
+    if action is not START and action is not MIGRATE:
+        return None
+    if length not in starts:
+        starts[length] = now + timedelta(seconds=length)
+    return starts[length]

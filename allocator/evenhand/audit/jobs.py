@@ -87,6 +87,8 @@ class JobReading:
         Their type; None if it holds none, or only on nodes that are gone.
     started_at : datetime or None
         Its start, at most now (S1).
+    ends_at : datetime or None
+        When the contract of that start ends (S10); None if it is not budgeted.
     lost_s : float
         Seconds of work a stop would lose: since the last start or usable checkpoint, at most c_j, or the longest
         contract where the job cannot resume (O5).
@@ -118,6 +120,7 @@ class JobReading:
     held_gpus: int
     held_type: str | None
     started_at: datetime | None
+    ends_at: datetime | None
     lost_s: float
     age_step: int
     pending: bool
@@ -195,7 +198,7 @@ class JobReader:
             read[job.id] = JobReading(
                 job, kind, kind.gpus, job.priority, None if claim is None else named, fits, kind.full, kind.rates,
                 kind.demand, length, live, live and lasts > 0 and claim is True, False, False, False, not live, NOTHING, 0,
-                None, None, 0.0, age_step, True, False, False,
+                None, None, None, 0.0, age_step, True, False, False,
             )  # fmt: skip
         return read
 
@@ -211,17 +214,14 @@ class JobReader:
         budgeted = live and job.contract.min_runtime_s > 0 and group is not None and self.tree.claim[group]
         hit = running and not self.healthy.issuperset(held)
         started = None if job.started_at is None else min(job.started_at, self.now)
-        pinned = running and not hit and (group is None or (budgeted and self._protects(started, length)))
+        ends = started + timedelta(seconds=length) if budgeted and started is not None else None
+        pinned = running and not hit and (group is None or (ends is not None and self.now < ends))
         lost_s = 0.0 if started is None else self._lost(job, started, length)
         return JobReading(
             job, kind, kind.gpus, job.priority, group, kind.fits, kind.full, kind.rates, kind.demand, length, live,
-            budgeted, hit, pinned, group is None, False, held, sum(held.values()), held_type, started, lost_s, age_step,
-            False, running, not running,
+            budgeted, hit, pinned, group is None, False, held, sum(held.values()), held_type, started, ends, lost_s,
+            age_step, False, running, not running,
         )  # fmt: skip
-
-    def _protects(self, started: datetime | None, length: int) -> bool:
-        """Say whether a contract of this length still runs (S10)."""
-        return started is not None and self.now < started + timedelta(seconds=length)
 
     def _found(self, job: Job, speedup: Mapping[str, float], shape: tuple[object, ...]) -> Kind:
         """Find where a job can run and how fast (S5, S6, G1, D)."""

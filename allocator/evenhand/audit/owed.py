@@ -4,7 +4,6 @@ of a node."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from itertools import accumulate
 from math import fsum, inf
 
@@ -86,8 +85,8 @@ def is_debug(reading: Reading, job: JobReading) -> bool:
 
 
 def _inside(reading: Reading, job: JobReading) -> bool:
-    """Return whether a job that has started is inside its contract."""
-    return job.started_at is not None and reading.state.now < job.started_at + timedelta(seconds=job.length_s)
+    """Return whether a budgeted job that has started is inside its contract."""
+    return job.ends_at is not None and reading.state.now < job.ends_at
 
 
 def _claims_a_turn(reading: Reading, job: JobReading) -> bool:

@@ -88,8 +88,7 @@ def check_gangs(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding
 def check_stays(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding]:
     """P1 and R2: protected jobs stay, kept jobs do not move, and only those move that may."""
     for outcome in listed:
-        job, action = outcome.job, outcome.action
-        name = job.job.id
+        job, action, name = outcome.job, outcome.action, outcome.answer.job
         if action is KEEP and not _stands_still(outcome):
             rule = "P1" if job.pinned else "S11" if job.terminating else "R2"
             yield Finding(rule, f"job {name!r} is kept, but not where it was.", (name,))

@@ -40,6 +40,8 @@ class Reading:
         Keeping nodes that are not overfull: what stands there is not hit (S9).
     types : tuple of str
         All types, by name.
+    type_of : mapping of str to str
+        The type of every node.
     capacity : mapping of str to int
         `m_t` in GPUs (S3).
     charge : mapping of str to int
@@ -77,6 +79,7 @@ class Reading:
     room: Mapping[str, int]
     healthy: frozenset[str]
     types: tuple[str, ...]
+    type_of: Mapping[str, str]
     capacity: Mapping[str, int]
     charge: Mapping[str, int]
     gpus: int
@@ -120,6 +123,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         room=room,
         healthy=healthy,
         types=types,
+        type_of={name: node.gpu_type for name, node in nodes.items()},
         capacity=capacity,
         charge=charge,
         gpus=sum([node.gpus for node in nodes.values()]),

@@ -174,8 +174,9 @@ def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
     groups = [leaf.group for leaf in target.leaves]
     runs = np.array([[counted.runs[group].get(kind, 0) for kind in reading.types] for group in groups], dtype=float)
     reached = np.array([counted.throughput.get(group, 0) for group in groups]) / MILLI
-    ratio = target.entitled[None, :] / target.entitled[:, None]  # [envier, envied]: e_l / e_i
-    excess = (target.base - reached - target.biggest)[:, None] * ratio + target.slope @ runs.T
+    excess = target.entitled[None, :] / target.entitled[:, None]  # [envier, envied]: e_l / e_i
+    excess *= (target.base - reached - target.biggest)[:, None]  # in place: fresh memory costs more than the sums
+    excess += target.slope @ runs.T
     np.fill_diagonal(excess, 0.0)
     return float(np.maximum(excess.max(axis=0), 0.0).sum())
 
