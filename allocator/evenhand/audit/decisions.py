@@ -57,7 +57,8 @@ class Decisions:
             for name, choice in choices.items()
             if choice.action is not WAIT and choice.action is not INFEASIBLE
         ]
-        return listed + [(job, self.of(job)) for job in reading.holding if job.job.id not in choices]
+        kept = sorted(reading.holds.difference(choices))
+        return listed + [(jobs[name], self.of(jobs[name])) for name in kept]
 
     def of(self, job: JobReading) -> Choice:
         """Return what happens to a job."""

@@ -60,6 +60,8 @@ class Reading:
         Ids of those that are pending and feasible.
     holding : tuple of JobReading
         Those that run or are on their way out, by id.
+    holds : frozenset of str
+        Their ids.
     members : mapping of str to tuple of JobReading
         The live budgeted jobs of each group that has some, by id.
     kinds : mapping of str to mapping of Kind to int
@@ -89,6 +91,7 @@ class Reading:
     named: Set[str]
     waiting: frozenset[str]
     holding: tuple[JobReading, ...]
+    holds: frozenset[str]
     members: Mapping[str, tuple[JobReading, ...]]
     kinds: Mapping[str, Mapping[Kind, int]]
     levels: Mapping[str, tuple[int, ...]]
@@ -133,6 +136,7 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         named=reader.names,
         waiting=frozenset(waiting),
         holding=tuple(holding),
+        holds=frozenset([job.job.id for job in holding]),
         members={group: tuple(listed) for group, listed in members.items()},
         kinds={group: Counter([job.kind for job in listed]) for group, listed in members.items()},
         levels=levels,

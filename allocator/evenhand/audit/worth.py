@@ -245,10 +245,10 @@ def _handover(reading: Reading, taken: Iterable[Taken]) -> float:
     started: dict[str, Counter[int]] = {}
     stopped: dict[str, Counter[int]] = {}
     for job, choice in taken:
-        if job.budgeted and choice.action is PREEMPT and not job.hit:
+        if choice.action is PREEMPT and job.budgeted and not job.hit:
             stopped.setdefault(str(job.group), Counter())[job.priority] += job.held_gpus
-    for job, choice in taken:
-        if not job.budgeted or job.group not in stopped:
+    for job, choice in taken if stopped else ():
+        if choice.action is KEEP or not job.budgeted or job.group not in stopped:
             continue
         if choice.action is START or (job.hit and choice.action is MIGRATE):
             started.setdefault(job.group, Counter())[job.priority] += choice.gpus
