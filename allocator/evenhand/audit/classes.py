@@ -216,8 +216,12 @@ class _Moves:
         """Return the greatest prices of types."""
         price = {place: 0.0 if place in self._free else inf for place in (*self._kinds, None)}
         for _ in self._kinds:
+            changed = False
             for here, there, lost in self._moves:
-                price[here] = min(price[here], price[there] + lost)
+                if (most := price[there] + lost) < price[here]:
+                    price[here], changed = most, True
+            if not changed:
+                break
         return price
 
     def cheapest(self, start: Mapping[str, float]) -> dict[str | None, float]:
@@ -225,6 +229,10 @@ class _Moves:
         price: dict[str | None, float] = dict.fromkeys((*self._kinds, None), 0.0)
         price.update(start)
         for _ in self._kinds:
+            changed = False
             for here, there, lost in self._moves:
-                price[there] = max(price[there], price[here] - lost)
+                if (least := price[here] - lost) > price[there]:
+                    price[there], changed = least, True
+            if not changed:
+                break
         return price

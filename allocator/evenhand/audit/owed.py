@@ -33,7 +33,8 @@ def owed_gangs(
     waiting: dict[str | None, list[JobReading]] = {}
     for group, members in reading.members.items():
         most = leaf[group] + TOLERANCE
-        larger = [job for job in members if job.demand / MILLI > most]
+        large = {kind for kind in reading.kinds[group] if kind.demand / MILLI > most}
+        larger = [job for job in members if job.kind in large] if large else []
         above = reading.tree.path(group)[0 if reading.tree.below(group) else 1 :] if larger else ()
         for job in larger:
             size = job.demand / MILLI
