@@ -36,6 +36,8 @@ def test_flows_by_hand():
     assert largest_flow({("a",): 6}, capacity) == 4
     assert largest_flow({("a",): 6, ("a", "b"): 3}, capacity) == 7
     assert largest_flow({("a",): 6, ("a", "b"): 6}, capacity) == 8
+    assert largest_flow({("a",): 2, ("a", "b"): 2}, capacity) == 4
+    assert largest_flow({("a",): 1, (): 2}, capacity) == 1
 
 
 def test_flows_through_cuts_and_through_networkx_agree(monkeypatch):

@@ -1,5 +1,8 @@
 """Rules D and the owed gang by hand."""
 
+from fractions import Fraction
+from random import Random
+
 import pytest
 
 from audit.build import at, group, job, node, running, state
@@ -164,6 +167,25 @@ def test_splits_at_corners():
     assert split(10, [wanted(1, cap=2), wanted(1, cap=3)]) == [2, 3]
     assert split(0, [wanted(1), wanted(1)]) == [0, 0]
     assert split(10, []) == []
+
+
+def test_splits_are_exact_at_one_level():
+    rng = Random(3)
+    for _ in range(200):
+        claims = []
+        for _ in range(rng.randint(1, 6)):
+            floor = Fraction(rng.choice((0, 0, rng.randint(0, 3000))), 1000)
+            used = Fraction(rng.choice((0.0, rng.random() * 9))) / 7
+            claims.append(Claim(Fraction(rng.choice((1.0, 2.5, 0.1))), used, floor, floor + rng.randint(0, 9)))
+        low, high = sum(claim.floor for claim in claims), sum(claim.cap for claim in claims)
+        amount = low + (high - low) * Fraction(rng.randint(0, 12), 10)
+        parts = split(amount, claims)
+        assert sum(parts) == min(amount, high)
+        inside = [(part, one) for part, one in zip(parts, claims, strict=True) if one.floor < part < one.cap]
+        levels = {(part + one.past) / one.weight for part, one in inside}
+        assert len(levels) <= 1
+        for level in levels:
+            assert parts == [min(max(level * one.weight - one.past, one.floor), one.cap) for one in claims]
 
 
 BIG = [group("lab"), group("A", 1, "lab"), group("B", 1, "lab"), group("C")]

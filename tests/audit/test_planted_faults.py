@@ -315,6 +315,36 @@ def test_o8_reservations():
     assert reserved(gpus=3) == {"O8"}
 
 
+@pytest.mark.parametrize(
+    ("more", "rules"),
+    [
+        ({}, set()),
+        ({"after": ["a"]}, set()),  # says nothing
+        ({"gpus": 2}, {"A1"}),
+        ({"gpu_type": "h100"}, {"A1"}),
+        ({"requeue": True}, {"A1"}),
+        ({"placement": [{"node": "n", "gpus": 2}]}, {"A1"}),
+        ({"protected_until_at": UNTIL}, {"P1"}),
+        ({"reasons": []}, {"A1"}),
+        ({"reasons": [{"code": "capacity", "message": "Because.", "refs": ["nobody"]}]}, {"A1"}),
+    ],
+)
+def test_a_job_that_waits_is_given_nothing_and_told_why(more, rules):
+    given = state([node("n", 2)], A_AND_B, [running("a", "A", {"n": 2}), job("b", "B", 2)])
+    assert verdict(given, [answer("a", "keep", {"n": 2}), answer("b", "wait", **more)]) == rules
+
+
+def test_only_a_pending_job_of_a_group_may_wait():
+    jobs = [running("a", "A", {"n": 2}), job("lost", "C", 1), job("fits-none", "B", 9)]
+    given = state([node("n", 2)], A_AND_B, jobs)
+    right = [answer("a", "keep", {"n": 2}), answer("fits-none", "infeasible"), answer("lost", "infeasible")]
+    assert verdict(given, right) == set()
+    wait = [answer(one["job"], "wait") for one in right]
+    assert verdict(given, [wait[0], *right[1:]]) == {"A1"}
+    assert verdict(given, [right[0], wait[1], right[2]]) == {"S5"}
+    assert verdict(given, [*right[:2], wait[2]]) == {"S4"}
+
+
 def test_policies_without_protection_protect_nobody():
     given = state([node("n", 4)], [group("A")], [running("a", "A", {"n": 2}, started_at=at(-1), c=600)])
     unprotected = Policy(max_protection_s=0)

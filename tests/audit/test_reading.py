@@ -134,7 +134,7 @@ def test_s6_a_running_job_that_does_not_fit_its_type():
     assert jobs["j"].rates == {"h100": 1000}
     assert jobs["j"].held_type == "a100"
     assert jobs["k"].rates == {}
-    assert jobs["k"].reach == ("a100",)
+    assert jobs["k"].kind.reach == ("a100",)
     assert jobs["k"].demand == 2000
 
 

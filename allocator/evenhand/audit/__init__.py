@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from evenhand.audit.answers import names_in
+from evenhand.audit.answers import check_answers, names_in, telling
 from evenhand.audit.certificate import check_certificate, check_groups, figures
 from evenhand.audit.decisions import decisions_of
 from evenhand.audit.dues import dues
 from evenhand.audit.fairness import bundles_of, check_target
 from evenhand.audit.reading import Reading, read
 from evenhand.audit.report import AuditReport, Finding
-from evenhand.audit.rules import check_answers, check_reservations, check_rules
+from evenhand.audit.rules import check_reservations, check_rules
 from evenhand.audit.target import aim_at, entitled_leaves
 from evenhand_models import ClusterState, Plan, Policy
 
@@ -64,15 +64,16 @@ class Auditor:
         reading, owed = self._reading, self._owed
         if plan.policy != self._policy:
             yield Finding("A1", "the plan was made under another policy than the one asked for.")
-        broken = [*check_answers(reading, plan), *_check_reports(reading, plan)]
+        told = telling(reading, plan)
+        broken = [*check_answers(reading, plan, told), *_check_reports(reading, plan)]
         yield from broken
         if broken:
             return
-        yield from check_rules(reading, plan, self._names)
+        yield from check_rules(reading, plan, told, self._names)
         given = bundles_of(reading, plan)
         target = aim_at(reading, owed, given, self._leaves)
         yield from check_target(reading, owed, target, given, proven=plan.certificate.target_proven)
-        decisions = decisions_of(reading, plan)
+        decisions = decisions_of(reading, told)
         yield from check_reservations(reading, decisions)
         seen = figures(reading, target, decisions)
         yield from check_groups(reading, owed, seen, plan)

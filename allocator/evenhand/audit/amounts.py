@@ -24,6 +24,9 @@ def largest_flow(demands: Mapping[tuple[str, ...], int], capacity: Mapping[str, 
         Charged capacity by type, thousandths.
     """
     kinds = sorted({kind for reach in demands for kind in reach})
+    total = sum([demand for reach, demand in demands.items() if reach])
+    if total <= min([capacity[kind] for kind in kinds], default=0):
+        return total  # any type alone could hold all
     if len(kinds) > CUT_TYPES:
         return _network_flow(demands, capacity)
     bit = {kind: 1 << place for place, kind in enumerate(kinds)}

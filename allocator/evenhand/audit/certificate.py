@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from evenhand.audit.pareto import check_pareto
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.report import Finding
 from evenhand.audit.target import Target
-from evenhand.audit.worth import GOALS, RUNS, Worth, tally, worth
+from evenhand.audit.worth import GOALS, RUNS, Tally, Worth, tally, worth
 from evenhand_models import CertificateStatus, GroupReport, Objective, Plan
 
 RULE_OF_GOAL = dict(zip(GOALS, ("O1", "O2", "O3", "E1", "O4", "O5", "O6", "O7"), strict=True))
@@ -30,7 +29,9 @@ class Figures:
 
     Attributes
     ----------
-    allocated, unallocated : mapping of str to Counter of str
+    counted : Tally
+        The same of each group's own budgeted jobs.
+    allocated, unallocated : mapping of str to mapping of str to int
         GPUs by group and type of budgeted and of unallocated jobs that run.
     throughput : mapping of str to float
         Throughput of the budgeted jobs that run.
@@ -38,8 +39,9 @@ class Figures:
         Sums of the leaves' floors and of their `V_i`.
     """
 
-    allocated: Mapping[str, Counter[str]]
-    unallocated: Mapping[str, Counter[str]]
+    counted: Tally
+    allocated: Mapping[str, Mapping[str, int]]
+    unallocated: Mapping[str, Mapping[str, int]]
     throughput: Mapping[str, float]
     floor: Mapping[str, float]
     target: Mapping[str, float]
@@ -47,26 +49,24 @@ class Figures:
 
 def figures(reading: Reading, target: Target, decisions: Decisions) -> Figures:
     """Add up what the decisions give, from the bottom of the tree up."""
-    order = reading.tree.order
-    allocated: dict[str, Counter[str]] = {group: Counter() for group in order}
-    unallocated: dict[str, Counter[str]] = {group: Counter() for group in order}
-    reached = dict.fromkeys(order, 0)
+    order, counted = reading.tree.order, tally(reading, decisions)
+    allocated = {group: {**counted.runs.get(group, {})} for group in order}
+    unallocated: dict[str, dict[str, int]] = {group: {} for group in order}
     for job, choice in decisions.taken(reading):
-        if not job.live or job.group is None or choice.action not in RUNS or choice.gpu_type is None:
-            continue
-        (allocated if job.budgeted else unallocated)[job.group][choice.gpu_type] += choice.gpus
-        if job.budgeted:
-            reached[job.group] += choice.gpus * job.rates.get(choice.gpu_type, 0)
-    throughput = {group: milli / MILLI for group, milli in reached.items()}
+        kind, group = choice.gpu_type, job.group
+        if job.live and not job.budgeted and group is not None and choice.action in RUNS and kind is not None:
+            unallocated[group][kind] = unallocated[group].get(kind, 0) + choice.gpus
+    throughput = {group: counted.running.get(group, 0) / MILLI for group in order}
     floors = dict.fromkeys(order, 0.0) | {leaf.group: leaf.floor for leaf in target.leaves}
     targets = dict.fromkeys(order, 0.0) | dict(target.value)
     for group in reversed(order):
         if (above := reading.tree.parent[group]) is not None:
-            allocated[above].update(allocated[group])
-            unallocated[above].update(unallocated[group])
+            for holding in (allocated, unallocated):
+                for kind, gpus in holding[group].items():
+                    holding[above][kind] = holding[above].get(kind, 0) + gpus
             for sums in (throughput, floors, targets):
                 sums[above] += sums[group]
-    return Figures(allocated, unallocated, throughput, floors, targets)
+    return Figures(counted, allocated, unallocated, throughput, floors, targets)
 
 
 def check_groups(reading: Reading, dues: Dues, seen: Figures, plan: Plan) -> Iterator[Finding]:
@@ -98,7 +98,9 @@ def _check_holdings(report: GroupReport, seen: Figures) -> Iterator[Finding]:
         ("allocated", report.allocated, seen.allocated[report.group]),
         ("unallocated_use", report.unallocated_use, seen.unallocated[report.group]),
     ):
-        if {kind: gpus for kind, gpus in said.items() if gpus} != +true:
+        if {kind: gpus for kind, gpus in said.items() if gpus} != {
+            kind: gpus for kind, gpus in true.items() if gpus > 0
+        }:
             message = f"group {report.group!r} reports {name} {dict(said)}, should be {dict(true)}."
             yield Finding("A4", message, (report.group,))
 
@@ -107,13 +109,12 @@ def check_certificate(
     reading: Reading, dues: Dues, target: Target, decisions: Decisions, seen: Figures, plan: Plan
 ) -> Iterator[Finding]:
     """Check goals, objective, bound, gap, envy and totals (A4), and the Pareto gap (T6)."""
-    counted = tally(reading, decisions)
-    valued = worth(reading, dues, target, decisions, counted)
+    valued = worth(reading, dues, target, decisions, seen.counted)
     yield from _check_goals(valued, plan)
     yield from _check_bound(valued, target, plan)
     yield from _check_totals(reading, target, seen, plan)
     yield from check_pareto(reading, target, plan.certificate)
-    yield from check_envy_report(reading, target, counted, plan)
+    yield from check_envy_report(reading, target, seen.counted, plan)
 
 
 def _check_goals(valued: Worth, plan: Plan) -> Iterator[Finding]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from evenhand.audit.jobs import MILLI, JobReading
+from evenhand.audit.jobs import MILLI, Kind
 from evenhand.audit.numbers import slack
 from evenhand.audit.transport import flow_of, most_throughput
 
@@ -58,15 +57,12 @@ class Split:
     left: Mapping[str, float]
 
 
-def alike_in(members: Iterable[JobReading]) -> dict[Rates, int]:
-    """Return the GPUs that a leaf's jobs can hold, by their throughput on the types they can use."""
-    gpus: dict[int, int] = {}
-    paces: dict[int, Rates] = {}
-    for job in members:
-        key = id(job.paces)  # one object for equal ones
-        gpus[key] = gpus.get(key, 0) + job.gpus
-        paces[key] = job.paces
-    return {rates: gpus[key] for key, rates in paces.items()}
+def alike_in(kinds: Mapping[Kind, int]) -> dict[Rates, int]:
+    """Return the GPUs that a leaf's jobs, counted by kind, can hold, by their throughput on the types they can use."""
+    gpus: dict[Rates, int] = {}
+    for kind, count in kinds.items():
+        gpus[kind.paces] = gpus.get(kind.paces, 0) + count * kind.gpus
+    return gpus
 
 
 def classes_of(alike: Mapping[Rates, int]) -> tuple[JobClass, ...]:
@@ -84,18 +80,19 @@ def classes_of(alike: Mapping[Rates, int]) -> tuple[JobClass, ...]:
 
 def _look(rates: Rates, grid: int) -> Rates:
     """Return what jobs of one class agree in: usable types, and speed there for the best, rounded, halves up."""
-    best = max((rate for _, rate in rates), default=0)
-    return tuple((kind, (2 * grid * rate + best) // (2 * best)) for kind, rate in rates if rate)
+    best = max([rate for _, rate in rates], default=0)
+    return tuple([(kind, (2 * grid * rate + best) // (2 * best)) for kind, rate in rates if rate])
 
 
 def _class(members: Sequence[Rates], alike: Mapping[Rates, int]) -> JobClass:
     """Sum up jobs of one class."""
-    gpus = sum(alike[rates] for rates in members)
-    total: Counter[str] = Counter()
+    whole, total = 0, dict[str, int]()
     for rates in members:
+        gpus = alike[rates]
+        whole += gpus
         for kind, rate in rates:
-            total[kind] += alike[rates] * rate
-    return JobClass(gpus, {kind: summed / (gpus * MILLI) for kind, summed in sorted(total.items()) if summed})
+            total[kind] = total.get(kind, 0) + gpus * rate
+    return JobClass(whole, {kind: summed / (whole * MILLI) for kind, summed in sorted(total.items()) if summed})
 
 
 def best_split(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> Split:
@@ -112,8 +109,8 @@ def best_split(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> Spli
             {kind: gpus for kind, gpus in zip(kinds, flow, strict=False) if gpus > 0 and kind in one.speed}
             for one, flow in zip(classes, flows, strict=True)
         ]
-    spare = tuple(one.gpus - sum(mine.values()) for one, mine in zip(classes, held, strict=True))
-    left = {kind: gpus - sum(mine.get(kind, 0.0) for mine in held) for kind, gpus in bundle.items()}
+    spare = tuple([one.gpus - sum(mine.values()) for one, mine in zip(classes, held, strict=True)])
+    left = {kind: gpus - sum([mine.get(kind, 0.0) for mine in held]) for kind, gpus in bundle.items()}
     return Split(tuple(held), spare, left)
 
 
@@ -132,7 +129,7 @@ def _by_best(
     """Give each type to the class that is fastest on it, than which nothing is better; None if one cannot hold that much."""
     held: list[dict[str, float]] = [{} for _ in classes]
     for kind in kinds:
-        speed, place = max((one.speed.get(kind, 0.0), -place) for place, one in enumerate(classes))
+        speed, place = max([(one.speed.get(kind, 0.0), -place) for place, one in enumerate(classes)])
         if speed > 0:
             held[-place][kind] = bundle[kind]
     fits = all(sum(mine.values()) <= one.gpus for one, mine in zip(classes, held, strict=True))
@@ -142,36 +139,36 @@ def _by_best(
 def most_held(classes: Sequence[JobClass], bundle: Mapping[str, float]) -> float:
     """Return how many GPUs of a bundle classes can hold, each on types it can use."""
     kinds = [kind for kind, gpus in bundle.items() if gpus > 0]
-    alike: Counter[tuple[int, ...]] = Counter()
+    alike: dict[tuple[int, ...], int] = {}
     for one in classes:
-        alike[tuple(int(kind in one.speed) for kind in kinds)] += one.gpus
+        key = tuple([int(kind in one.speed) for kind in kinds])
+        alike[key] = alike.get(key, 0) + one.gpus
     return most_throughput(alike, [bundle[kind] for kind in kinds]) if kinds else 0.0
 
 
 def brought(classes: Sequence[JobClass], split: Split) -> float:
     """Return what a split brings."""
     return sum(
-        one.speed[kind] * gpus for one, held in zip(classes, split.held, strict=True) for kind, gpus in held.items()
+        [one.speed[kind] * gpus for one, held in zip(classes, split.held, strict=True) for kind, gpus in held.items()]
     )
 
 
 def cap_prices(classes: Sequence[JobClass], split: Split) -> tuple[float, ...]:
     """Return `pi`: 0 for classes of which more would bring nothing, and with this the greatest (T3)."""
-    tiny = EVEN * max(1.0, sum(one.gpus for one in classes))
-    least = _of_classes(classes, _type_prices(classes, split, tiny, dear=True))
+    moves = _Moves(classes, split, EVEN * max(1.0, sum([one.gpus for one in classes])))
+    least = _of_classes(classes, moves.dearest())
     nothing = [price <= EVEN for price in least]
     start: dict[str, float] = {}
     for one, free in zip(classes, nothing, strict=True):
         for kind, speed in one.speed.items() if free else ():
             start[kind] = max(start.get(kind, 0.0), speed)
-    return _of_classes(classes, _type_prices(classes, split, tiny, dear=False, start=start))
+    return _of_classes(classes, moves.cheapest(start))
 
 
 def gain_of_more(classes: Sequence[JobClass], split: Split) -> dict[str, float]:
     """Return what a sliver more of each type would bring at least: the least prices of types."""
     sliver = slack(sum(one.gpus for one in classes))
-    pi = _of_classes(classes, _type_prices(classes, split, sliver, dear=False))
-    return slope_of(classes, pi)
+    return slope_of(classes, _of_classes(classes, _Moves(classes, split, sliver).cheapest({})))
 
 
 def slope_of(classes: Sequence[JobClass], pi: Sequence[float]) -> dict[str, float]:
@@ -183,45 +180,59 @@ def slope_of(classes: Sequence[JobClass], pi: Sequence[float]) -> dict[str, floa
     return slope
 
 
-def _of_classes(classes: Sequence[JobClass], price: Mapping[str, float]) -> tuple[float, ...]:
+def _of_classes(classes: Sequence[JobClass], price: Mapping[str | None, float]) -> tuple[float, ...]:
     """Return the least prices of classes that go with prices of types."""
-    return tuple(max(0.0, *(speed - price.get(kind, 0.0) for kind, speed in one.speed.items()), 0.0) for one in classes)
+    return tuple(
+        [max(0.0, max([speed - price[kind] for kind, speed in one.speed.items()], default=0.0)) for one in classes]
+    )
 
 
-def _type_prices(
-    classes: Sequence[JobClass], split: Split, tiny: float, *, dear: bool, start: Mapping[str, float] | None = None
-) -> dict[str, float]:
-    """Return the greatest or the least prices of types under which nobody would rather hold another type.
+class _Moves:
+    """What moving from one type to another costs whoever holds it; what is left, and to hold nothing, costs nothing.
 
-    Who holds a type pays what moving to any other is worth less; what is left, and to hold nothing, costs nothing.
-
-    Parameters
-    ----------
-    tiny : float
-        GPUs that count as none.
+    Prices of types are such that nobody would rather hold another type: who holds one pays for it at most what moving
+    to any other loses, and the price of that.
     """
-    kinds = sorted({kind for one in classes for kind in one.speed})
-    free = {kind for kind, gpus in split.left.items() if gpus > tiny} | {None}
-    loss: dict[tuple[str | None, str | None], float] = {}
-    for one, held, spare in zip(classes, split.held, split.spare, strict=True):
-        holds: list[tuple[str | None, float]] = [
-            (kind, one.speed.get(kind, 0.0)) for kind in kinds if held.get(kind, 0.0) > tiny
-        ]
-        if spare > tiny:
-            holds.append((None, 0.0))
-        for place, now in holds:
-            for to in kinds:
-                if to != place and (less := now - one.speed.get(to, 0.0)) < loss.get((place, to), inf):
-                    loss[place, to] = less
-            if place is not None and now < loss.get((place, None), inf):
-                loss[place, None] = now
-    price: dict[str | None, float] = {place: 0.0 if place in free or not dear else inf for place in (*kinds, None)}
-    price.update(start or {})
-    moves = [(here, there, lost) for (here, there), lost in loss.items()]
-    for _ in kinds:
-        for here, there, lost in moves:
-            if dear and price[there] + lost < price[here]:
-                price[here] = price[there] + lost
-            elif not dear and price[here] - lost > price[there]:
-                price[there] = price[here] - lost
-    return {kind: price[kind] for kind in kinds}
+
+    def __init__(self, classes: Sequence[JobClass], split: Split, tiny: float) -> None:
+        """Note the least loss of every move; up to `tiny` GPUs count as none."""
+        self._kinds = sorted({kind for one in classes for kind in one.speed})
+        self._free = {kind for kind, gpus in split.left.items() if gpus > tiny} | {None}
+        loss: dict[tuple[str | None, str | None], float] = {}
+        for one, held, spare in zip(classes, split.held, split.spare, strict=True):
+            worth = [(kind, one.speed.get(kind, 0.0)) for kind in self._kinds]
+            holds: list[tuple[str | None, float]] = [pair for pair in worth if held.get(pair[0], 0.0) > tiny]
+            if spare > tiny:
+                holds.append((None, 0.0))
+            for place, now in holds:
+                for to, then in worth:
+                    if to != place and now - then < loss.get((place, to), inf):
+                        loss[place, to] = now - then
+                if place is not None and now < loss.get((place, None), inf):
+                    loss[place, None] = now
+        self._moves = [(here, there, lost) for (here, there), lost in loss.items()]
+
+    def dearest(self) -> dict[str | None, float]:
+        """Return the greatest prices of types."""
+        price = {place: 0.0 if place in self._free else inf for place in (*self._kinds, None)}
+        for _ in self._kinds:
+            changed = False
+            for here, there, lost in self._moves:
+                if (most := price[there] + lost) < price[here]:
+                    price[here], changed = most, True
+            if not changed:
+                break
+        return price
+
+    def cheapest(self, start: Mapping[str, float]) -> dict[str | None, float]:
+        """Return the least prices of types that are at least those to start from."""
+        price: dict[str | None, float] = dict.fromkeys((*self._kinds, None), 0.0)
+        price.update(start)
+        for _ in self._kinds:
+            changed = False
+            for here, there, lost in self._moves:
+                if (least := price[here] - lost) > price[there]:
+                    price[there], changed = least, True
+            if not changed:
+                break
+        return price

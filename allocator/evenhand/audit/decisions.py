@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from evenhand.audit.reading import JobReading, Reading
-from evenhand_models import Action, Plan
+from evenhand_models import Action, Assignment
 
-WAIT, INFEASIBLE = Action.WAIT, Action.INFEASIBLE  # to look an enum's member up for every job takes long
+WAIT, INFEASIBLE, PREEMPT, MIGRATE = Action.WAIT, Action.INFEASIBLE, Action.PREEMPT, Action.MIGRATE  # faster at hand
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What happens to one job.
 
     Attributes
@@ -49,16 +49,16 @@ class Decisions:
     choices: Mapping[str, Choice]
     reserved: Mapping[str, str] = field(default_factory=dict)
 
-    def taken(self, reading: Reading) -> Iterator[tuple[JobReading, Choice]]:
+    def taken(self, reading: Reading) -> list[tuple[JobReading, Choice]]:
         """Return what happens to all jobs that do not just wait."""
-        jobs = reading.jobs
-        for name, choice in self.choices.items():
-            action = choice.action
-            if action is not WAIT and action is not INFEASIBLE:
-                yield jobs[name], choice
-        for job in reading.holding:
-            if job.job.id not in self.choices:
-                yield job, self.of(job)
+        jobs, choices = reading.jobs, self.choices
+        listed = [
+            (jobs[name], choice)
+            for name, choice in choices.items()
+            if choice.action is not WAIT and choice.action is not INFEASIBLE
+        ]
+        kept = sorted(reading.holds.difference(choices))
+        return listed + [(jobs[name], self.of(jobs[name])) for name in kept]
 
     def of(self, job: JobReading) -> Choice:
         """Return what happens to a job."""
@@ -97,28 +97,32 @@ def repaired(reading: Reading, job: JobReading, placement: Mapping[str, int]) ->
     return sum(lost.elements()) if whole else None
 
 
-def decisions_of(reading: Reading, plan: Plan) -> Decisions:
-    """Read what a plan decides; a job that waits with a type is reserved on it (O8)."""
+def decisions_of(reading: Reading, answers: Iterable[Assignment]) -> Decisions:
+    """Read what answers decide, those of all jobs that do not just wait; one that waits with a type is reserved on it (O8)."""
     choices: dict[str, Choice] = {}
     reserved: dict[str, str] = {}
-    holding = {job.job.id for job in reading.holding}
-    for answer in plan.assignments:
-        if answer.action is WAIT:
-            if answer.job in holding:  # the others wait if nothing else is said of them
-                choices[answer.job] = Choice(WAIT)
+    jobs = reading.jobs
+    for answer in answers:
+        action, name = answer.action, answer.job
+        if action is WAIT:
+            if not jobs[name].pending:  # the others wait if nothing else is said of them
+                choices[name] = Choice(WAIT)
             if answer.gpu_type is not None:  # said of reserved ones only
-                reserved[answer.job] = answer.gpu_type
-            continue
-        job = reading.jobs[answer.job]
-        replaced = 0
-        if answer.action is Action.MIGRATE and job.hit:
-            mended = repaired(reading, job, {part.node: part.gpus for part in answer.placement})
-            replaced = job.held_gpus if mended is None else mended
-        holds = answer.action not in (Action.PREEMPT, Action.INFEASIBLE)
-        choices[answer.job] = Choice(
-            answer.action, answer.gpu_type if holds else None, answer.gpus if holds else 0, replaced
-        )
+                reserved[name] = answer.gpu_type
+        elif action is PREEMPT or action is INFEASIBLE:
+            choices[name] = Choice(action)
+        else:
+            replaced = _replaced(reading, jobs[name], answer) if action is MIGRATE else 0
+            choices[name] = Choice(action, answer.gpu_type, answer.gpus, replaced)
     return Decisions(choices, reserved)
+
+
+def _replaced(reading: Reading, job: JobReading, answer: Assignment) -> int:
+    """Return how many GPUs of a hit job that moves are replaced."""
+    if not job.hit:
+        return 0
+    mended = repaired(reading, job, {part.node: part.gpus for part in answer.placement})
+    return job.held_gpus if mended is None else mended
 
 
 def ending_gpus(reading: Reading, decisions: Decisions) -> dict[str, int]:

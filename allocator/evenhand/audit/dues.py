@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import takewhile
 from math import exp, floor, fsum, inf, log
+from typing import TypeVar
 
 from evenhand.audit.amounts import TOLERANCE, largest_flow, largest_subset
 from evenhand.audit.jobs import JobReading
@@ -15,6 +15,8 @@ from evenhand.audit.numbers import SIXTEEN, sixteenths
 from evenhand.audit.owed import is_debug, owed_gangs
 from evenhand.audit.reading import MILLI, Reading
 from evenhand.audit.split import Claim, scaled_floors, split
+
+K = TypeVar("K")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,18 @@ def dues(reading: Reading) -> Dues:
     )
 
 
-def _within(gangs: Counter[int], owed: float) -> int:
+def _add(counts: Mapping[K, int], to: dict[K, int]) -> None:
+    """Add counts to others."""
+    for what, count in counts.items():
+        to[what] = to.get(what, 0) + count
+
+
+def _within(gangs: Mapping[int, int], owed: float) -> int:
     """Return the largest sum of gangs not above what is owed, all in whole sixteenths (O)."""
-    parts: Counter[int] = Counter()
+    parts: dict[int, int] = {}
     for milli, count in gangs.items():
-        parts[sixteenths(milli)] += count
+        part = sixteenths(milli)
+        parts[part] = parts.get(part, 0) + count
     return largest_subset(parts, floor(owed * SIXTEEN + TOLERANCE))
 
 
@@ -140,8 +149,8 @@ class _Work:
         self.charged = {kind: gpus * reading.charge[kind] for kind, gpus in reading.capacity.items()}
         order = self.tree.order
         self.usage = {group: max(0.0, reading.usage[group]) for group in order}
-        self.gangs: dict[str, Counter[int]] = {group: Counter() for group in order}
-        self.wants: dict[str, Counter[tuple[str, ...]]] = {group: Counter() for group in order}
+        self.gangs: dict[str, dict[int, int]] = {group: {} for group in order}
+        self.wants: dict[str, dict[tuple[str, ...], int]] = {group: {} for group in order}
         self.demand: dict[str, int] = {}
         self.own_demand: dict[str, int] = {}
         self.limit: dict[str, int | None] = {}
@@ -162,27 +171,20 @@ class _Work:
 
     def add_up(self) -> None:
         """Sum usage, gangs, demands and guarantees from the bottom up (D1 to D3)."""
-        for group, members in self.reading.members.items():
-            gangs: dict[int, int] = {}
-            wants: dict[tuple[str, ...], int] = {}
-            for job in members:
-                demand, reach = job.demand, job.reach
-                wants[reach] = wants.get(reach, 0) + demand
-                if len(job.parts) == 1:
-                    gangs[demand] = gangs.get(demand, 0) + 1
-                    continue
-                charge = demand // job.gpus
-                for part in job.parts:
-                    gangs[part * charge] = gangs.get(part * charge, 0) + 1
-            self.gangs[group].update(gangs)
-            self.wants[group].update(wants)
+        for group, kinds in self.reading.kinds.items():
+            gangs, wants = self.gangs[group], self.wants[group]
+            for kind, count in kinds.items():
+                wants[kind.reach] = wants.get(kind.reach, 0) + count * kind.demand
+                charge = kind.demand // kind.gpus
+                for part in kind.parts:
+                    gangs[part * charge] = gangs.get(part * charge, 0) + count
         named = {group.id: group for group in self.reading.state.groups}
         for group in reversed(self.tree.order):
             self.own_demand[group] = largest_flow(self.wants[group], self.charged)
             below = self.tree.below(group)
             for child in below:
-                self.gangs[group].update(self.gangs[child])
-                self.wants[group].update(self.wants[child])
+                _add(self.gangs[child], self.gangs[group])
+                _add(self.wants[child], self.wants[group])
             self.usage[group] = fsum([self.usage[group], *(self.usage[child] for child in below)])
             parts = self.own_demand[group] + sum(self.cap(child) for child in below)
             flow = largest_flow(self.wants[group], self.charged) if below else self.own_demand[group]
@@ -208,11 +210,10 @@ class _Work:
     def _divide(self, above: str | None, amount: Fraction) -> None:
         """Divide what a group (None: the cluster) holds among its children and its own jobs."""
         active = [g for g in self.tree.below(above) if self.tree.weight[g] > 0 and self.cap(g) > 0]
-        hours = Fraction(self.reading.policy.horizon_s, 3600)
         claims = [
             Claim(
                 Fraction(self.tree.weight[g]),
-                Fraction(self.usage[g]) / hours,
+                self._per_hour(self.usage[g]),
                 Fraction(self.floor[g], MILLI),
                 Fraction(self.cap(g), MILLI),
             )
@@ -220,7 +221,7 @@ class _Work:
         ]
         scaled = scaled_floors(amount, [claim.floor for claim in claims])
         if above is not None and self.own_demand[above] > 0:
-            past = Fraction(max(0.0, self.reading.usage[above])) / hours
+            past = self._per_hour(max(0.0, self.reading.usage[above]))
             most = Fraction(self.own_demand[above], MILLI)
             claims.append(Claim(Fraction(self.tree.own_weight(above)), past, Fraction(0), most))
         self._judge(above, active)
@@ -231,6 +232,11 @@ class _Work:
             self._parts[group] = part
             self.entitled[group] = float(part)
             self.scaled[group] = float(promised)
+
+    def _per_hour(self, used: float) -> Fraction:
+        """Return what usage comes to in GPUs over the horizon."""
+        hours, parts = used.as_integer_ratio()
+        return Fraction(hours * 3600, parts * self.reading.policy.horizon_s)
 
     def _judge(self, above: str | None, active: list[str]) -> None:
         """Weigh the claims of siblings by the usage of all for their shares, over their own (O2), and their parts (O3)."""

@@ -61,8 +61,8 @@ class PairEnvy:
     @classmethod
     def of_plan(cls, reading: Reading, target: Target, counted: Tally) -> PairEnvy:
         """Return the envy among what a plan lets run."""
-        held = [[float(counted.runs[leaf.group][kind]) for kind in reading.types] for leaf in target.leaves]
-        reached = [counted.running[leaf.group] / MILLI for leaf in target.leaves]
+        held = [[float(counted.runs[leaf.group].get(kind, 0)) for kind in reading.types] for leaf in target.leaves]
+        reached = [counted.running.get(leaf.group, 0) / MILLI for leaf in target.leaves]
         return cls(reading.types, target, np.array(held).reshape(len(target.leaves), len(reading.types)), reached)
 
     @classmethod
@@ -72,8 +72,9 @@ class PairEnvy:
         rows = [[max(bundle.get(kind, 0.0), 0.0) for kind in reading.types] for bundle in bundles]
         held = np.array(rows).reshape(len(bundles), len(reading.types))
         reached = [target.brings[leaf.group] for leaf in target.leaves]
-        ratio = target.entitled[:, None] / target.entitled[None, :]
-        beyond = (target.base - np.array(reached))[:, None] + (target.slope @ held.T) * ratio
+        beyond = target.entitled[:, None] / target.entitled[None, :]
+        beyond *= target.slope @ held.T
+        beyond += (target.base - np.array(reached))[:, None]
         np.fill_diagonal(beyond, 0.0)
         return cls(reading.types, target, held, reached) if (beyond > slack()).any() else None
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import NamedTuple
 
 from evenhand.audit.shape import Shapes, least, parts
 from evenhand.audit.tree import Tree
@@ -15,11 +14,49 @@ from evenhand_models import Job, JobState, Node, Policy, ThroughputUnit
 
 AGE_STEPS_S = (300, 1_800, 7_200, 28_800, 86_400, 259_200, 604_800)
 """Waits, in seconds, after which a job stands one step higher (O4)."""
+MOST_STEPS = len(AGE_STEPS_S)
 MILLI = 1000
 """Thousandths in a whole."""
 PENDING, RUNNING = JobState.PENDING, JobState.RUNNING  # to look an enum's member up for every job takes long
 NOTHING: Mapping[str, int] = MappingProxyType({})
 """What jobs hold that wait."""
+
+
+@dataclass(slots=True, eq=False)
+class Kind:
+    """What jobs that are alike have in common; one and the same object for them.
+
+    Attributes
+    ----------
+    gpus : int
+        Their size.
+    fits : tuple of str
+        Types they fit, by name (S5).
+    full : frozenset of str
+        Types they fit at size `gpus` (S5).
+    rates : mapping of str to int
+        Throughput of one GPU by type they fit, thousandths, at least 1 (S6); 0 elsewhere.
+    paces : tuple of (str, int)
+        The same by type in order.
+    top_rate : int
+        The largest of these; 0 if they fit no type.
+    parts : tuple of int
+        What they are counted in: their least size, then stride by stride (G1).
+    reach : tuple of str
+        Types their demand is counted on: those they fit, else the one they run on (D).
+    demand : int
+        `d_j`: size times the highest charge rate in reach, thousandths of a charged GPU.
+    """
+
+    gpus: int
+    fits: tuple[str, ...]
+    full: frozenset[str]
+    rates: Mapping[str, int]
+    paces: tuple[tuple[str, int], ...]
+    top_rate: int
+    parts: tuple[int, ...]
+    reach: tuple[str, ...]
+    demand: int
 
 
 @dataclass(slots=True)
@@ -30,26 +67,14 @@ class JobReading:
     ----------
     job : Job
         The job as it came in.
+    kind : Kind
+        What it has in common with jobs that are alike.
     gpus, priority : int
         Its own: looked up often.
     group : str or None
         The group it is charged to (S4); None: an orphan, or pending in an unknown group.
-    fits : tuple of str
-        Types it fits, by name (S5).
-    full : frozenset of str
-        Types it fits at size `gpus` (S5).
-    rates : mapping of str to int
-        Throughput of one GPU by type it fits, thousandths, at least 1 (S6); 0 elsewhere.
-    paces : tuple of (str, int)
-        The same by type in order: what jobs that are alike have in common; one and the same object for them.
-    top_rate : int
-        The largest of these; 0 if it fits no type.
-    parts : tuple of int
-        What it is counted in: its least size, then stride by stride (G1).
-    reach : tuple of str
-        Types its demand is counted on: those it fits, else the one it runs on (D).
-    demand : int
-        `d_j`: size times the highest charge rate in reach, thousandths of a charged GPU.
+    fits, full, rates, demand
+        As its kind has them.
     length_s : int
         `c_j` (S2).
     live, budgeted, hit, pinned, orphan, infeasible : bool
@@ -62,6 +87,8 @@ class JobReading:
         Their type; None if it holds none, or only on nodes that are gone.
     started_at : datetime or None
         Its start, at most now (S1).
+    ends_at : datetime or None
+        When the contract of that start ends (S10); None if it is not budgeted.
     lost_s : float
         Seconds of work a stop would lose: since the last start or usable checkpoint, at most c_j, or the longest
         contract where the job cannot resume (O5).
@@ -74,16 +101,13 @@ class JobReading:
     """
 
     job: Job
+    kind: Kind
     gpus: int
     priority: int
     group: str | None
     fits: tuple[str, ...]
     full: frozenset[str]
     rates: Mapping[str, int]
-    paces: tuple[tuple[str, int], ...]
-    top_rate: int
-    parts: tuple[int, ...]
-    reach: tuple[str, ...]
     demand: int
     length_s: int
     live: bool
@@ -96,6 +120,7 @@ class JobReading:
     held_gpus: int
     held_type: str | None
     started_at: datetime | None
+    ends_at: datetime | None
     lost_s: float
     age_step: int
     pending: bool
@@ -114,25 +139,13 @@ def nearest(group: str, tree: Tree) -> str | None:
     return at
 
 
-class _Types(NamedTuple):
-    """What jobs that are alike share: where they can run and how fast, their parts and dearest charge (S5, S6, G1, D)."""
-
-    fits: tuple[str, ...]
-    full: frozenset[str]
-    rates: Mapping[str, int]
-    paces: tuple[tuple[str, int], ...]
-    top_rate: int
-    parts: tuple[int, ...]
-    charge: int
-
-
 class JobReader:
     """Reads jobs, by the state around them.
 
     Attributes
     ----------
     names : set of str
-        Every id that jobs read so far name: groups, users, nodes, types, labels.
+        Every id that jobs read so far name: users, nodes, types, labels, and groups that are not in the tree.
     """
 
     def __init__(
@@ -150,66 +163,68 @@ class JobReader:
         self.charge, self.shapes = charge, shapes
         self._longest_s, self._best = policy.max_protection_s, policy.throughput_unit is ThroughputUnit.BEST
         self.names: set[str] = set()
-        self._types: dict[tuple[object, ...], _Types] = {}
-        self._paces: dict[tuple[tuple[str, int], ...], tuple[tuple[str, int], ...]] = {}
+        self._kinds: dict[tuple[object, ...], Kind] = {}
+        self._held_kinds: dict[tuple[Kind, str], Kind] = {}
         self._standing: dict[tuple[object, ...], tuple[frozenset[str], frozenset[str], tuple[int, ...]]] = {}
         self._sets: dict[tuple[tuple[str, ...], frozenset[str]], tuple[frozenset[str], int]] = {}
         self._steps = [now - timedelta(seconds=step) for step in reversed(AGE_STEPS_S)]
 
-    def read(self, job: Job) -> JobReading:
-        """Read one job."""
-        types = self._types_of(job)
-        fits, full, rates, paces, top_rate, parted, charge = types
-        age_step, contract = len(AGE_STEPS_S) - bisect_left(self._steps, job.submitted_at), job.contract
-        lasts, claim = contract.min_runtime_s, self.tree.claim
-        length = min(lasts, self._longest_s)
-        gpus, named, user = job.gpus, job.group, job.user
-        self.names.add(named)
-        if user is not None:
-            self.names.add(user)
-        if job.state is PENDING:
-            group = named if named in claim else None
-            live = group is not None and bool(fits)
-            budgeted = live and lasts > 0 and claim[named]
-            return JobReading(
-                job, gpus, job.priority, group, fits, full, rates, paces, top_rate, parted, fits, gpus * charge,
-                length, live, budgeted, False, False, False, not live, NOTHING, 0, None, None, 0.0, age_step, True, False, False,
+    def read(self, jobs: Iterable[Job]) -> dict[str, JobReading]:
+        """Read jobs, by id in their order."""
+        claims, kinds, steps, longest_s, names = self.tree.claim, self._kinds, self._steps, self._longest_s, self.names
+        read = {}
+        for job in jobs:
+            speedup, requires, named, user, lasts = (
+                job.speedup, job.requires, job.group, job.user, job.contract.min_runtime_s,
             )  # fmt: skip
-        running, group, reach = job.state is RUNNING, nearest(named, self.tree), fits
+            needs = tuple(requires.items()) if requires else ()
+            shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same, needs)
+            key = (shape, *speedup, *speedup.values())
+            kind = kinds.get(key)
+            if kind is None:
+                kind = kinds[key] = self._found(job, speedup, shape)
+            age_step = MOST_STEPS - bisect_left(steps, job.submitted_at)
+            length = lasts if lasts < longest_s else longest_s
+            if user is not None:
+                names.add(user)
+            claim = claims.get(named)
+            if claim is None:
+                names.add(named)
+            if job.state is not PENDING:
+                read[job.id] = self._placed(job, kind, length, age_step)
+                continue
+            fits = kind.fits
+            live = claim is not None and fits != ()
+            read[job.id] = JobReading(
+                job, kind, kind.gpus, job.priority, None if claim is None else named, fits, kind.full, kind.rates,
+                kind.demand, length, live, live and lasts > 0 and claim is True, False, False, False, not live, NOTHING, 0,
+                None, None, None, 0.0, age_step, True, False, False,
+            )  # fmt: skip
+        return read
+
+    def _placed(self, job: Job, kind: Kind, length: int, age_step: int) -> JobReading:
+        """Read one job that holds GPUs."""
+        running, group = job.state is RUNNING, nearest(job.group, self.tree)
         held = {part.node: part.gpus for part in job.placement}
         self.names.update(held)
         held_type = next((self.nodes[name].gpu_type for name in held if name in self.nodes), None)
-        if not fits and held_type is not None:
-            reach, charge = (held_type,), self.charge[held_type]
+        if not kind.fits and held_type is not None:
+            kind = self._kind_held(kind, held_type)
         live = running and group is not None
-        budgeted = live and lasts > 0 and group is not None and claim[group]
+        budgeted = live and job.contract.min_runtime_s > 0 and group is not None and self.tree.claim[group]
         hit = running and not self.healthy.issuperset(held)
         started = None if job.started_at is None else min(job.started_at, self.now)
-        pinned = running and not hit and (group is None or (budgeted and self._protects(started, length)))
+        ends = started + timedelta(seconds=length) if budgeted and started is not None else None
+        pinned = running and not hit and (group is None or (ends is not None and self.now < ends))
         lost_s = 0.0 if started is None else self._lost(job, started, length)
         return JobReading(
-            job, gpus, job.priority, group, fits, full, rates, paces, top_rate, parted, reach, gpus * charge,
-            length, live, budgeted, hit, pinned, group is None, False, held, sum(held.values()), held_type, started,
-            lost_s, age_step, False, running, not running,
+            job, kind, kind.gpus, job.priority, group, kind.fits, kind.full, kind.rates, kind.demand, length, live,
+            budgeted, hit, pinned, group is None, False, held, sum(held.values()), held_type, started, ends, lost_s,
+            age_step, False, running, not running,
         )  # fmt: skip
 
-    def _protects(self, started: datetime | None, length: int) -> bool:
-        """Say whether a contract of this length still runs (S10)."""
-        return started is not None and self.now < started + timedelta(seconds=length)
-
-    def _types_of(self, job: Job) -> _Types:
-        """Return where a job can run and how fast, found once for jobs that are alike."""
-        speedup = job.speedup
-        needs = tuple(job.requires.items()) if job.requires else ()
-        shape = (job.gpus, job.min_gpus, job.worker_gpus, job.gpus_per_node, job.same, needs)
-        key = (shape, *speedup, *speedup.values())
-        found = self._types.get(key)
-        if found is None:
-            found = self._types[key] = self._found(job, speedup, shape)
-        return found
-
-    def _found(self, job: Job, speedup: Mapping[str, float], shape: tuple[object, ...]) -> _Types:
-        """Find where a job can run and how fast (S5, S6, G1)."""
+    def _found(self, job: Job, speedup: Mapping[str, float], shape: tuple[object, ...]) -> Kind:
+        """Find where a job can run and how fast (S5, S6, G1, D)."""
         self.names.update(speedup, job.requires, () if job.same is None else (job.same,))
         if (standing := self._standing.get(shape)) is None:
             at_least = self.shapes.fits(job, least(job))
@@ -221,9 +236,16 @@ class JobReader:
             charge = max((self.charge[kind] for kind in fits), default=0)
             sets = self._sets[fits, at_full] = at_full.intersection(fits), charge
         rates = self._rates(speedup, fits)
-        paces = tuple(rates.items())
-        paces = self._paces.setdefault(paces, paces)
-        return _Types(fits, sets[0], rates, paces, max(rates.values(), default=0), parted, sets[1])
+        paces, top_rate = tuple(rates.items()), max(rates.values(), default=0)
+        return Kind(job.gpus, fits, sets[0], rates, paces, top_rate, parted, fits, job.gpus * sets[1])
+
+    def _kind_held(self, kind: Kind, held_type: str) -> Kind:
+        """Return the kind of jobs that fit no type and yet run on one (D)."""
+        key = (kind, held_type)
+        if key not in self._held_kinds:
+            demand = kind.gpus * self.charge[held_type]
+            self._held_kinds[key] = replace(kind, reach=(held_type,), demand=demand)
+        return self._held_kinds[key]
 
     def _rates(self, speedup: Mapping[str, float], fits: tuple[str, ...]) -> dict[str, int]:
         """Return the throughput of one GPU by type in order, in thousandths (S6)."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from evenhand.audit.jobs import NOTHING, JobReading
 from evenhand.audit.reading import Reading
-from evenhand_models import Action, Assignment, Plan
+from evenhand_models import Action, Assignment
 
 KEEP = Action.KEEP  # to look an enum's member up for every job takes long
 
@@ -39,23 +39,22 @@ class Outcome(NamedTuple):
     leaves: Mapping[str, int]
 
 
-def outcomes(reading: Reading, plan: Plan) -> tuple[Outcome, ...]:
+def outcomes(reading: Reading, told: Iterable[Assignment]) -> tuple[Outcome, ...]:
     """Return the outcome of every job that holds GPUs before or after the plan, by id."""
-    return tuple(_outcomes(reading, plan))
-
-
-def _outcomes(reading: Reading, plan: Plan) -> Iterator[Outcome]:
-    """Go through the answers."""
-    holding = {job.job.id for job in reading.holding}
-    for answer in plan.assignments:
-        if not answer.placement and answer.job not in holding:
+    jobs, listed = reading.jobs, []
+    for answer in told:
+        job = jobs[answer.job]
+        held, action = job.held, answer.action
+        if not answer.placement and job.pending:
             continue
-        job = reading.jobs[answer.job]
-        held = job.held
-        if answer.action is KEEP and not job.terminating:
-            yield Outcome(job, answer, KEEP, held, NOTHING, NOTHING)
+        if action is KEEP and not job.terminating:
+            listed.append(Outcome(job, answer, KEEP, held, NOTHING, NOTHING))
             continue
         after = {} if job.terminating else {part.node: part.gpus for part in answer.placement}
+        if job.pending:
+            listed.append(Outcome(job, answer, action, after, after, NOTHING))
+            continue
         arrives = {name: gpus - held.get(name, 0) for name, gpus in after.items() if gpus > held.get(name, 0)}
         leaves = {name: gpus - after.get(name, 0) for name, gpus in held.items() if gpus > after.get(name, 0)}
-        yield Outcome(job, answer, answer.action, after, arrives, leaves)
+        listed.append(Outcome(job, answer, action, after, arrives, leaves))
+    return tuple(listed)

@@ -4,7 +4,6 @@ of a node."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from itertools import accumulate
 from math import fsum, inf
 
@@ -33,11 +32,12 @@ def owed_gangs(
     """
     waiting: dict[str | None, list[JobReading]] = {}
     for group, members in reading.members.items():
-        above = reading.tree.path(group)[0 if reading.tree.below(group) else 1 :]
-        for job in members:
+        most = leaf[group] + TOLERANCE
+        large = {kind for kind in reading.kinds[group] if kind.demand / MILLI > most}
+        larger = [job for job in members if job.kind in large] if large else []
+        above = reading.tree.path(group)[0 if reading.tree.below(group) else 1 :] if larger else ()
+        for job in larger:
             size = job.demand / MILLI
-            if size <= leaf[group] + TOLERANCE:
-                continue
             covers = next((g for g in above if entitled[g] >= size - TOLERANCE), None)
             waiting.setdefault(covers, []).append(job)
     below: dict[str | None, list[str]] = {}
@@ -81,13 +81,13 @@ def _asked(reading: Reading, part: Mapping[str, float], rivals: list[str], gangs
 
 def is_debug(reading: Reading, job: JobReading) -> bool:
     """Return whether a job counts as a debug run: short contract, not resumable, no larger than the largest node (O3)."""
-    short = job.budgeted and not job.job.contract.resumable and 0 < job.length_s <= reading.policy.debug_contract_s
-    return short and job.gpus <= max((node.gpus for node in reading.nodes.values()), default=0)
+    short = job.budgeted and 0 < job.length_s <= reading.policy.debug_contract_s
+    return short and not job.job.contract.resumable and job.gpus <= reading.largest_node
 
 
 def _inside(reading: Reading, job: JobReading) -> bool:
-    """Return whether a job that has started is inside its contract."""
-    return job.started_at is not None and reading.state.now < job.started_at + timedelta(seconds=job.length_s)
+    """Return whether a budgeted job that has started is inside its contract."""
+    return job.ends_at is not None and reading.state.now < job.ends_at
 
 
 def _claims_a_turn(reading: Reading, job: JobReading) -> bool:
@@ -101,8 +101,10 @@ def _debug_runs(reading: Reading) -> list[str]:
     """Return the debug runs that are owed, who asks for least in its own group first, up to `debug_share` of all GPUs."""
     now = reading.state.now
     turns: list[tuple[int, str, int, JobReading]] = []
+    longest_s = reading.policy.debug_contract_s
     for group, members in reading.members.items():
-        runs = [job for job in members if is_debug(reading, job) and _claims_a_turn(reading, job)]
+        short = [job for job in members if job.length_s <= longest_s]  # most are not
+        runs = [job for job in short if is_debug(reading, job) and _claims_a_turn(reading, job)]
         runs.sort(key=lambda j: (-j.priority, min(j.job.submitted_at, now), j.job.id))
         asked = accumulate(job.gpus for job in runs)
         turns += [(sum_, group, at, job) for at, (sum_, job) in enumerate(zip(asked, runs, strict=True))]
@@ -117,4 +119,4 @@ def _debug_runs(reading: Reading) -> list[str]:
 
 def _robbed(reading: Reading) -> list[str]:
     """Return the budgeted jobs that lost a node inside their contract."""
-    return [job.job.id for members in reading.members.values() for job in members if job.hit and _inside(reading, job)]
+    return [job.job.id for job in reading.holding if job.hit and job.budgeted and _inside(reading, job)]

@@ -7,7 +7,6 @@ from math import inf, isfinite
 
 import numpy as np
 
-from evenhand.audit.classes import MOST_CLASSES
 from evenhand.audit.numbers import close
 from evenhand.audit.reading import Reading
 from evenhand.audit.report import Finding
@@ -63,8 +62,9 @@ def _least(leaves: Sequence[Leaf], whole: int, value: Mapping[str, float], price
     of one class meet.
     """
     price = np.array([*prices.values(), 0.0])
-    speed = np.zeros((len(leaves), MOST_CLASSES, len(price)))
-    gpus = np.zeros((len(leaves), MOST_CLASSES, 1))
+    places = max([len(leaf.classes) for leaf in leaves], default=0)
+    speed = np.zeros((len(leaves), places, len(price)))
+    gpus = np.zeros((len(leaves), places, 1))
     for row, leaf in enumerate(leaves):
         for place, one in enumerate(leaf.classes):
             gpus[row, place] = min(one.gpus, whole)
@@ -75,7 +75,7 @@ def _least(leaves: Sequence[Leaf], whole: int, value: Mapping[str, float], price
     scales = np.maximum(meet, 1.0).reshape(len(leaves), -1)
     scales = np.concatenate([np.ones((len(leaves), 1)), scales], axis=1)
     profit = np.zeros_like(scales)
-    for place in range(MOST_CLASSES):
+    for place in range(places):
         best = (scales[:, :, None] * speed[:, place, None, :] - price).max(axis=2)
         profit += gpus[:, place] * best
     floors = np.array([[value[leaf.group]] for leaf in leaves])

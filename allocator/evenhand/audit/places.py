@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from datetime import timedelta
 
@@ -14,21 +13,31 @@ from evenhand.audit.report import Finding
 from evenhand.audit.shape import carries, legal_size
 from evenhand_models import Action
 
+KEEP, MIGRATE, RESIZE = (
+    Action.KEEP,
+    Action.MIGRATE,
+    Action.RESIZE,
+)  # to look an enum's member up for every job takes long
+PLACED_ANEW = frozenset({Action.START, Action.MIGRATE, Action.RESIZE})
+"""Actions that change where a job stands."""
+
 
 def check_capacity(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding]:
     """C1: no node over its room, and arrivals only on eligible nodes."""
-    load: Counter[str] = Counter()
+    load: dict[str, int] = {}
     for outcome in listed:
-        load.update(outcome.after)
-    for name in sorted(load):
+        for name, gpus in outcome.after.items():
+            load[name] = load.get(name, 0) + gpus
+    for name in sorted([name for name, gpus in load.items() if gpus > reading.room.get(name, 0)]):
         room = reading.room.get(name, 0)
-        if load[name] > room:
-            yield Finding("C1", f"node {name!r} is to hold {load[name]} GPUs, but has room for {room}.", (name,))
+        yield Finding("C1", f"node {name!r} is to hold {load[name]} GPUs, but has room for {room}.", (name,))
     for outcome in listed:
-        moves = outcome.action is Action.MIGRATE and repaired(reading, outcome.job, outcome.after) is None
-        kinds = {*outcome.job.fits}
+        if not outcome.arrives and outcome.action is not MIGRATE:
+            continue
+        moves = outcome.action is MIGRATE and repaired(reading, outcome.job, outcome.after) is None
+        kinds = outcome.job.fits
         if outcome.job.held_type is not None and not moves:
-            kinds.add(outcome.job.held_type)  # it may go on where it is, though it would not fit
+            kinds = (*kinds, outcome.job.held_type)  # it may go on where it is, though it would not fit
         for name in outcome.after if moves else outcome.arrives:
             if (why := _not_eligible(reading, outcome.job, kinds, name)) is not None:
                 job = outcome.job.job.id
@@ -45,23 +54,23 @@ def _not_eligible(reading: Reading, job: JobReading, kinds: Container[str], name
     if not carries(node, job.job):
         return "lacks a label the job requires"
     ends = node.available_until_at
-    promised = reading.state.now + timedelta(seconds=job.length_s)
-    if job.job.contract.min_runtime_s > 0 and ends is not None and promised > ends:
-        return f"goes into maintenance at {ends}, before its contract ends"
+    if ends is not None and job.job.contract.min_runtime_s > 0:
+        promised = reading.state.now + timedelta(seconds=job.length_s)
+        return f"goes into maintenance at {ends}, before its contract ends" if promised > ends else None
     return None
 
 
 def check_gangs(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding]:
     """G1, G3, G4: sizes, shapes and resizes."""
     for outcome in listed:
+        if outcome.action not in PLACED_ANEW:
+            continue
         job, name, gpus = outcome.job, outcome.job.job.id, sum(outcome.after.values())
         refs = (name,)
-        if outcome.action not in (Action.START, Action.MIGRATE, Action.RESIZE):
-            continue
         if not legal_size(job.job, gpus):
             yield Finding("G1", f"job {name!r} is given {gpus} GPUs, no size it may have.", refs)
         shaped = reading.shapes.has_shape(job.job, outcome.answer.gpu_type or "", outcome.after)
-        if outcome.action is Action.RESIZE:
+        if outcome.action is RESIZE:
             if not shaped:
                 yield Finding("G4", f"job {name!r} is resized to a shape it did not ask for.", refs)
             if bool(outcome.arrives) == bool(outcome.leaves):
@@ -71,7 +80,7 @@ def check_gangs(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding
             if job.job.min_gpus is None:
                 yield Finding("G4", f"job {name!r} is resized, but is not elastic.", refs)
             continue
-        mended = outcome.action is Action.MIGRATE and repaired(reading, job, outcome.after) is not None
+        mended = outcome.action is MIGRATE and repaired(reading, job, outcome.after) is not None
         if not shaped and not (mended and reading.shapes.shares_value(job.job, outcome.after)):
             yield Finding("G3", f"job {name!r} stands in a shape it did not ask for.", refs)
 
@@ -79,18 +88,17 @@ def check_gangs(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding
 def check_stays(reading: Reading, listed: Sequence[Outcome]) -> Iterator[Finding]:
     """P1 and R2: protected jobs stay, kept jobs do not move, and only those move that may."""
     for outcome in listed:
-        job, name = outcome.job, outcome.job.job.id
-        refs = (name,)
-        if outcome.action is Action.KEEP and not _stands_still(outcome):
+        job, action, name = outcome.job, outcome.action, outcome.answer.job
+        if action is KEEP and not _stands_still(outcome):
             rule = "P1" if job.pinned else "S11" if job.terminating else "R2"
-            yield Finding(rule, f"job {name!r} is kept, but not where it was.", refs)
-        if job.pinned and outcome.action not in (Action.KEEP, Action.RESIZE):
-            yield Finding("P1", f"job {name!r} is protected, but the plan says {outcome.action}.", refs)
-        if job.pinned and outcome.action is Action.RESIZE and (outcome.leaves or job.orphan):
-            yield Finding("P1", f"job {name!r} is protected, but loses GPUs.", refs)
-        if job.orphan and job.hit and outcome.action is not Action.PREEMPT:
-            yield Finding("R2", f"job {name!r} is of no group and lost a node: it is to be requeued.", refs)
-        if outcome.action is Action.MIGRATE:
+            yield Finding(rule, f"job {name!r} is kept, but not where it was.", (name,))
+        if job.pinned and action is not KEEP and action is not RESIZE:
+            yield Finding("P1", f"job {name!r} is protected, but the plan says {action}.", (name,))
+        if job.pinned and action is RESIZE and (outcome.leaves or job.orphan):
+            yield Finding("P1", f"job {name!r} is protected, but loses GPUs.", (name,))
+        if job.orphan and job.hit and action is not Action.PREEMPT:
+            yield Finding("R2", f"job {name!r} is of no group and lost a node: it is to be requeued.", (name,))
+        if action is MIGRATE:
             yield from _check_move(reading, outcome)
 
 

@@ -5,13 +5,14 @@ Throughput and charges are whole thousandths of a GPU, durations seconds, sizes 
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
 from operator import attrgetter
 
-from evenhand.audit.jobs import MILLI, JobReader, JobReading, nearest
+from evenhand.audit.jobs import MILLI, JobReader, JobReading, Kind, nearest
 from evenhand.audit.shape import Shapes
 from evenhand.audit.tree import Tree, grow
 from evenhand_models import ClusterState, Node, NodeStatus, Policy
@@ -39,22 +40,32 @@ class Reading:
         Keeping nodes that are not overfull: what stands there is not hit (S9).
     types : tuple of str
         All types, by name.
+    type_of : mapping of str to str
+        The type of every node.
     capacity : mapping of str to int
         `m_t` in GPUs (S3).
     charge : mapping of str to int
         `rho_t` in thousandths (D).
     gpus : int
         `N`: GPUs of all nodes (S3).
+    largest_node : int
+        GPUs of the largest node, broken or not (O3).
     usage : mapping of str to float
         Charged GPU-hours of each group's own (S4).
     jobs : mapping of str to JobReading
         All jobs, by id in order.
     named : set of str
-        Every id that jobs name: groups, users, nodes, types, labels.
+        Every id that jobs name: users, nodes, types, labels, and groups that are not in the tree.
+    waiting : frozenset of str
+        Ids of those that are pending and feasible.
     holding : tuple of JobReading
         Those that run or are on their way out, by id.
+    holds : frozenset of str
+        Their ids.
     members : mapping of str to tuple of JobReading
         The live budgeted jobs of each group that has some, by id.
+    kinds : mapping of str to mapping of Kind to int
+        How many of those are of a kind.
     levels : mapping of str to tuple of int
         The distinct priorities of those, ascending (O4).
     shapes : Shapes
@@ -70,14 +81,19 @@ class Reading:
     room: Mapping[str, int]
     healthy: frozenset[str]
     types: tuple[str, ...]
+    type_of: Mapping[str, str]
     capacity: Mapping[str, int]
     charge: Mapping[str, int]
     gpus: int
+    largest_node: int
     usage: Mapping[str, float]
     jobs: Mapping[str, JobReading]
     named: Set[str]
+    waiting: frozenset[str]
     holding: tuple[JobReading, ...]
+    holds: frozenset[str]
     members: Mapping[str, tuple[JobReading, ...]]
+    kinds: Mapping[str, Mapping[Kind, int]]
     levels: Mapping[str, tuple[int, ...]]
     shapes: Shapes
 
@@ -96,8 +112,8 @@ def read(state: ClusterState, policy: Policy) -> Reading:
     charge = {kind.name: max(1, round(MILLI * kind.charge_rate)) for kind in state.gpu_types}
     healthy = frozenset(keeping - _overfull(state, nodes))
     reader = JobReader(state.now, policy, tree, nodes, healthy, charge, Shapes(nodes))
-    jobs = {job.id: reader.read(job) for job in sorted(state.jobs, key=attrgetter("id"))}
-    members, others = _live(jobs)
+    jobs = reader.read(sorted(state.jobs, key=attrgetter("id")))
+    waiting, holding, members, others = _sorted_out(jobs)
     levels = _set_levels(members)
     _set_levels(others)
     return Reading(
@@ -110,14 +126,19 @@ def read(state: ClusterState, policy: Policy) -> Reading:
         room=room,
         healthy=healthy,
         types=types,
+        type_of={name: node.gpu_type for name, node in nodes.items()},
         capacity=capacity,
         charge=charge,
-        gpus=sum(node.gpus for node in nodes.values()),
+        gpus=sum([node.gpus for node in nodes.values()]),
+        largest_node=max([node.gpus for node in nodes.values()], default=0),
         usage=_usage(state, tree),
         jobs=jobs,
         named=reader.names,
-        holding=tuple(job for job in jobs.values() if not job.pending),
+        waiting=frozenset(waiting),
+        holding=tuple(holding),
+        holds=frozenset([job.job.id for job in holding]),
         members={group: tuple(listed) for group, listed in members.items()},
+        kinds={group: Counter([job.kind for job in listed]) for group, listed in members.items()},
         levels=levels,
         shapes=reader.shapes,
     )
@@ -146,18 +167,21 @@ def _usage(state: ClusterState, tree: Tree) -> dict[str, float]:
     return usage
 
 
-def _live(jobs: Mapping[str, JobReading]) -> tuple[dict[str, list[JobReading]], dict[str, list[JobReading]]]:
-    """Return the live jobs by group: the budgeted ones, and the others."""
-    members: dict[str, list[JobReading]] = {}
-    others: dict[str, list[JobReading]] = {}
-    for reading in jobs.values():
-        group = reading.group
-        if reading.live and group is not None:
-            kind = members if reading.budgeted else others
-            if (listed := kind.get(group)) is None:
-                listed = kind[group] = []
-            listed.append(reading)
-    return members, others
+def _sorted_out(
+    jobs: Mapping[str, JobReading],
+) -> tuple[list[str], list[JobReading], dict[str, list[JobReading]], dict[str, list[JobReading]]]:
+    """Return the ids that may wait, the jobs that hold GPUs, and the live jobs by group: the budgeted ones, and the others."""
+    waiting, holding = [], []
+    members: defaultdict[str, list[JobReading]] = defaultdict(list)
+    others: defaultdict[str, list[JobReading]] = defaultdict(list)
+    for name, reading in jobs.items():
+        if not reading.pending:
+            holding.append(reading)
+        elif not reading.infeasible:
+            waiting.append(name)
+        if reading.live and (group := reading.group) is not None:
+            (members if reading.budgeted else others)[group].append(reading)
+    return waiting, holding, members, others
 
 
 def _set_levels(jobs: Mapping[str, list[JobReading]]) -> dict[str, tuple[int, ...]]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 
-from evenhand.audit.answers import check_answers, check_protection_dates, check_reasons
+from evenhand.audit.answers import check_protection_dates, check_reasons
 from evenhand.audit.decisions import Decisions, ending_gpus
 from evenhand.audit.jobs import JobReading
 from evenhand.audit.leaving import check_limits_and_victims, check_order
@@ -12,16 +12,22 @@ from evenhand.audit.outcomes import outcomes
 from evenhand.audit.places import check_capacity, check_gangs, check_stays
 from evenhand.audit.reading import Reading
 from evenhand.audit.report import Finding
-from evenhand_models import Plan
-
-__all__ = ["check_answers", "check_reservations", "check_rules"]
+from evenhand_models import Assignment, Plan
 
 
-def check_rules(reading: Reading, plan: Plan, names: Set[str]) -> Iterator[Finding]:
-    """Check a plan with one answer for every job, each of a kind its state allows; its reasons name what is in `names`."""
-    listed = outcomes(reading, plan)
-    yield from check_reasons(reading, plan, names)
-    yield from check_protection_dates(reading, plan)
+def check_rules(reading: Reading, plan: Plan, told: Sequence[Assignment], names: Set[str]) -> Iterator[Finding]:
+    """Check a plan with one answer for every job, each of a kind its state allows.
+
+    Parameters
+    ----------
+    told : sequence of Assignment
+        Its answers that say more than that a job waits: `telling`.
+    names : set of str
+        What its reasons may name.
+    """
+    listed = outcomes(reading, told)
+    yield from check_reasons(reading, plan, told, names)
+    yield from check_protection_dates(reading, told)
     yield from check_capacity(reading, listed)
     yield from check_gangs(reading, listed)
     yield from check_stays(reading, listed)

@@ -120,6 +120,6 @@ class Shapes:
 
 def carries(node: Node, job: Job) -> bool:
     """Say whether a node has every label a job requires and its `same` key."""
-    return (job.same is None or job.same in node.labels) and all(
-        node.labels.get(key) == value for key, value in job.requires.items()
-    )
+    if job.same is not None and job.same not in node.labels:
+        return False
+    return not job.requires or all(node.labels.get(key) == value for key, value in job.requires.items())

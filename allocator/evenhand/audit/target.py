@@ -126,8 +126,8 @@ def entitled_leaves(reading: Reading, dues: Dues) -> tuple[Leaf, ...]:
 
 def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
     """Work out one leaf's classes, slice, floor and prices."""
-    members = reading.members[group]
-    alike = alike_in(members)
+    kinds = reading.kinds[group]
+    alike = alike_in(kinds)
     classes = classes_of(alike)
     own = {kind: part * gpus for kind, gpus in reading.capacity.items()}
     split = best_split(classes, own)
@@ -135,15 +135,15 @@ def _leaf(reading: Reading, group: str, entitled: float, part: float) -> Leaf:
     return Leaf(
         group=group,
         entitled=entitled,
-        cap=sum(one.gpus for one in classes),
+        cap=sum([one.gpus for one in classes]),
         alike=alike,
         classes=classes,
         slice=own,
         floor=brought(classes, split),
         prices=prices,
         slope=slope_of(classes, prices),
-        base=sum(price * one.gpus for price, one in zip(prices, classes, strict=True)),
-        biggest=max(job.gpus * job.top_rate for job in members),
+        base=sum([price * one.gpus for price, one in zip(prices, classes, strict=True)]),
+        biggest=max([kind.gpus * kind.top_rate for kind in kinds]),
     )
 
 
@@ -180,17 +180,19 @@ def _drawn(reading: Reading, leaf: Leaf, bundle: Bundle) -> float:
     kinds = [kind for kind in reading.types if bundle.get(kind, 0.0) > 0]
     if not kinds:
         return 0.0
-    alike: Counter[tuple[int, ...]] = Counter()
+    alike: dict[tuple[int, ...], int] = {}
     for rates, gpus in leaf.alike.items():
         pace = dict(rates)
-        alike[tuple(pace.get(kind, 0) for kind in kinds)] += gpus
+        key = tuple([pace.get(kind, 0) for kind in kinds])
+        alike[key] = alike.get(key, 0) + gpus
     return most_throughput(alike, [bundle[kind] for kind in kinds]) / MILLI
 
 
 def _aim(reading: Reading, group: str, value: float) -> int:
     """Return `aim_i`: the largest sum of gangs at their best types not above V_i, thousandths."""
-    gangs: Counter[int] = Counter()
-    for job in reading.members[group]:
-        for part in job.parts:
-            gangs[part * job.top_rate] += 1
+    gangs: dict[int, int] = {}
+    for kind, count in reading.kinds[group].items():
+        for part in kind.parts:
+            milli = part * kind.top_rate
+            gangs[milli] = gangs.get(milli, 0) + count
     return largest_subset(gangs, floor((value + TOLERANCE) * MILLI))

@@ -73,7 +73,8 @@ def _type_by_type(classes: Mapping[tuple[int, ...], int], bundle: Sequence[float
     left: dict[tuple[int, ...], float] = {**classes}
     reached = []
     slowest = sorted(classes, key=lambda rates: (max(rates), sum(rates)))
-    for place in sorted(range(len(bundle)), key=lambda place: sum(rates[place] > 0 for rates in classes)):
+    used_by = [sum([rates[place] > 0 for rates in classes]) for place in range(len(bundle))]
+    for place in sorted(range(len(bundle)), key=used_by.__getitem__):
         tiers: dict[int, list[tuple[int, ...]]] = {}
         for rates in slowest:
             tiers.setdefault(rates[place], []).append(rates)
@@ -81,7 +82,7 @@ def _type_by_type(classes: Mapping[tuple[int, ...], int], bundle: Sequence[float
         for rate in sorted(tiers, reverse=True):
             if rate == 0 or wanted <= 0:
                 break
-            taken = min(wanted, float(sum(classes[rates] for rates in tiers[rate])))
+            taken = min(wanted, float(sum([classes[rates] for rates in tiers[rate]])))
             missing = taken
             for rates in tiers[rate]:
                 served = min(missing, left[rates])

@@ -24,7 +24,9 @@ from evenhand_models import Action
 
 GOALS = ("guarantees", "inner_levels", "leaves", "envy", "order", "work", "least_change", "unallocated_use")
 """The goals in rank order (A4)."""
-RUNS = frozenset({Action.START, Action.KEEP, Action.MIGRATE, Action.RESIZE})
+START, KEEP, MIGRATE = Action.START, Action.KEEP, Action.MIGRATE  # to look an enum's member up for every job takes long
+RESIZE, PREEMPT = Action.RESIZE, Action.PREEMPT
+RUNS = frozenset({START, KEEP, MIGRATE, RESIZE})
 """Actions after which a job runs."""
 Taken = tuple[JobReading, Choice]
 """A job, and what happens to it."""
@@ -61,7 +63,7 @@ class Tally:
         Charged GPUs and throughput by group, reservations included, gang by gang in whole sixteenths (O).
     throughput : mapping of str to int
         Throughput by group, reservations included, thousandths (E1).
-    runs : mapping of str to Counter of str
+    runs : mapping of str to mapping of str to int
         GPUs that run by group and type, reservations not included: `X_l`.
     running : mapping of str to int
         Throughput by group, reservations not included, thousandths.
@@ -70,24 +72,25 @@ class Tally:
     held: Mapping[str, int]
     used: Mapping[str, int]
     throughput: Mapping[str, int]
-    runs: Mapping[str, Counter[str]]
+    runs: Mapping[str, Mapping[str, int]]
     running: Mapping[str, int]
 
 
 def tally(reading: Reading, decisions: Decisions) -> Tally:
     """Count what the decisions give to each group's budgeted jobs."""
-    held: Counter[str] = Counter()
-    used: Counter[str] = Counter()
-    throughput: Counter[str] = Counter()
-    running: Counter[str] = Counter()
-    runs: dict[str, Counter[str]] = {group: Counter() for group in reading.members}
+    charge = reading.charge
+    held: dict[str, int] = {}
+    used: dict[str, int] = {}
+    throughput: dict[str, int] = {}
+    running: dict[str, int] = {}
+    runs: dict[str, dict[str, int]] = {group: {} for group in reading.members}
     counted: list[tuple[JobReading, str, int]] = []
     for job, choice in decisions.taken(reading):
         kind, gpus = choice.gpu_type, choice.gpus
         if job.budgeted and choice.action in RUNS and kind is not None:
             group = str(job.group)
-            runs[group][kind] += gpus
-            running[group] += gpus * job.rates.get(kind, 0)
+            runs[group][kind] = runs[group].get(kind, 0) + gpus
+            running[group] = running.get(group, 0) + gpus * job.rates.get(kind, 0)
             counted.append((job, kind, gpus))
     for name, kind in decisions.reserved.items():
         job = reading.jobs[name]
@@ -95,10 +98,10 @@ def tally(reading: Reading, decisions: Decisions) -> Tally:
         if job.budgeted and (choice.action not in RUNS or choice.gpu_type is None):
             counted.append((job, kind, job.job.gpus))
     for job, kind, gpus in counted:
-        group = str(job.group)
-        held[group] += sixteenths_held(gpus * reading.charge[kind])
-        used[group] += sixteenths_held(gpus * job.rates.get(kind, 0))
-        throughput[group] += gpus * job.rates.get(kind, 0)
+        group, reached = str(job.group), gpus * job.rates.get(kind, 0)
+        held[group] = held.get(group, 0) + sixteenths_held(gpus * charge[kind])
+        used[group] = used.get(group, 0) + sixteenths_held(reached)
+        throughput[group] = throughput.get(group, 0) + reached
     return Tally(held, used, throughput, runs, running)
 
 
@@ -106,9 +109,9 @@ def worth(reading: Reading, dues: Dues, target: Target, decisions: Decisions, co
     """Evaluate the O rules for a set of decisions, legal or not; `counted` is their tally, if it is known."""
     counted = tally(reading, decisions) if counted is None else counted
     below = _below(reading, counted.held)
-    taken = tuple(decisions.taken(reading))
-    order, work, change = _by_jobs(reading, taken, budgeted=True)
-    use, brought, cost = _by_jobs(reading, taken, budgeted=False)
+    taken = decisions.taken(reading)
+    order, work, change = _by_jobs(reading, [one for one in taken if one[0].budgeted])
+    use, brought, cost = _by_jobs(reading, [one for one in taken if not one[0].budgeted])
     values = (
         _guarantees(reading, dues, below),
         _inner_levels(reading, dues, below),
@@ -169,63 +172,70 @@ def envy_excess(reading: Reading, target: Target, counted: Tally) -> float:
     if count < 2:
         return 0.0
     groups = [leaf.group for leaf in target.leaves]
-    runs = np.array([[counted.runs[group][kind] for kind in reading.types] for group in groups], dtype=float)
+    runs = np.array([[counted.runs[group].get(kind, 0) for kind in reading.types] for group in groups], dtype=float)
     reached = np.array([counted.throughput.get(group, 0) for group in groups]) / MILLI
-    ratio = target.entitled[None, :] / target.entitled[:, None]  # [envier, envied]: e_l / e_i
-    excess = (target.base - reached - target.biggest)[:, None] * ratio + target.slope @ runs.T
+    excess = target.entitled[None, :] / target.entitled[:, None]  # [envier, envied]: e_l / e_i
+    excess *= (target.base - reached - target.biggest)[:, None]  # in place: fresh memory costs more than the sums
+    excess += target.slope @ runs.T
     np.fill_diagonal(excess, 0.0)
     return float(np.maximum(excess.max(axis=0), 0.0).sum())
 
 
-def _by_jobs(reading: Reading, taken: Iterable[Taken], *, budgeted: bool) -> tuple[float, float, float]:
+def _by_jobs(reading: Reading, taken: Iterable[Taken]) -> tuple[float, float, float]:
     """O4 (without handover), O5 and O6, summed over the live jobs of one kind."""
     order, work, change = [], [], []
     for job, choice in taken:
-        if not job.live or job.budgeted is not budgeted:
+        action = choice.action
+        if not job.live:
             continue
-        order.append(_order(job, choice))
-        work.append(_work(reading, job, choice))
-        change.append(_change(job, choice))
+        if action in RUNS:
+            order.append(_order(job, choice))
+            if choice.gpu_type is not None:
+                work.append(_ahead(reading, job, choice, choice.gpu_type))
+        if action is PREEMPT or action is MIGRATE:
+            work.append(-_lost(reading, job, choice))
+        if action is not START and action is not KEEP:
+            change.append(_change(job, choice))
     return fsum(order), fsum(work), fsum(change)
 
 
 def _order(job: JobReading, choice: Choice) -> float:
     """O4: priority and age of a job that runs."""
-    if choice.action not in RUNS:
-        return 0.0
     return choice.gpus * (1 / 16 + job.level / 2 + job.age_step / 224)
 
 
-def _work(reading: Reading, job: JobReading, choice: Choice) -> float:
-    """O5: work ahead of a job that runs, less what a stop loses."""
+def _ahead(reading: Reading, job: JobReading, choice: Choice, kind: str) -> float:
+    """O5: work ahead of a job that runs."""
+    policy, ends = reading.policy, job.job.expected_end_at
+    share = 1.0
+    if ends is not None:
+        share = min(1.0, max(0.0, (ends - reading.state.now).total_seconds()) / policy.lookahead_s)
+    if choice.action is START or choice.action is MIGRATE:
+        share = min(share, 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
+    return choice.gpus * job.rates.get(kind, 0) / MILLI * share
+
+
+def _lost(reading: Reading, job: JobReading, choice: Choice) -> float:
+    """O5: what a job loses that stops."""
+    if job.hit:
+        return 0.0
     policy = reading.policy
-    ahead = 0.0
-    if choice.action in RUNS and choice.gpu_type is not None:
-        pace = choice.gpus * job.rates.get(choice.gpu_type, 0) / MILLI
-        ends = job.job.expected_end_at
-        left = float(policy.lookahead_s) if ends is None else (ends - reading.state.now).total_seconds()
-        share = min(1.0, max(0.0, left) / policy.lookahead_s)
-        if choice.action not in (Action.KEEP, Action.RESIZE):
-            share = min(share, 1 - min(1.0, policy.restart_cost_s / policy.lookahead_s))
-        ahead = pace * share
-    if job.hit or choice.action not in (Action.PREEMPT, Action.MIGRATE):
-        return ahead
     pace = job.held_gpus * job.rates.get(job.held_type or "", 0) / MILLI
     lost = pace * job.lost_s / policy.lookahead_s * policy.lost_work_weight
-    if choice.action is Action.PREEMPT and not job.job.contract.resumable:
+    if choice.action is PREEMPT and not job.job.contract.resumable:
         lost += pace
-    return ahead - lost
+    return lost
 
 
 def _change(job: JobReading, choice: Choice) -> float:
     """O6: what a change costs beyond lost work."""
-    if choice.action is Action.RESIZE:
+    if choice.action is RESIZE:
         return abs(choice.gpus - job.held_gpus) / 256
     if job.hit:
-        return {Action.MIGRATE: choice.replaced, Action.PREEMPT: job.held_gpus}.get(choice.action, 0) / 16
-    if choice.action is Action.MIGRATE:
+        return {MIGRATE: choice.replaced, PREEMPT: job.held_gpus}.get(choice.action, 0) / 16
+    if choice.action is MIGRATE:
         return job.held_gpus / 16
-    if choice.action is Action.PREEMPT:
+    if choice.action is PREEMPT:
         return job.held_gpus * (1 / 16 + (1 - job.level) / 2)
     return 0.0
 
@@ -235,14 +245,15 @@ def _handover(reading: Reading, taken: Iterable[Taken]) -> float:
     started: dict[str, Counter[int]] = {}
     stopped: dict[str, Counter[int]] = {}
     for job, choice in taken:
-        if not job.budgeted:
+        if choice.action is PREEMPT and job.budgeted and not job.hit:
+            stopped.setdefault(str(job.group), Counter())[job.priority] += job.held_gpus
+    for job, choice in taken if stopped else ():
+        if choice.action is KEEP or not job.budgeted or job.group not in stopped:
             continue
-        if choice.action is Action.START or (job.hit and choice.action is Action.MIGRATE):
-            started.setdefault(str(job.group), Counter())[job.job.priority] += choice.gpus
-        elif choice.action is Action.PREEMPT and not job.hit:
-            stopped.setdefault(str(job.group), Counter())[job.job.priority] += job.held_gpus
+        if choice.action is START or (job.hit and choice.action is MIGRATE):
+            started.setdefault(job.group, Counter())[job.priority] += choice.gpus
     total = 0.0
-    for group in sorted(started.keys() & stopped.keys()):
+    for group in sorted(started):
         levels, above, under = reading.levels[group], sum(started[group].values()), 0
         for below, _ in pairwise(levels):
             above -= started[group][below]

@@ -23,7 +23,7 @@ def point_of(draft: Draft, plan: Plan) -> list[float]:
     """
     values = [0.0] * len(draft.sheet.columns)
     crews = {job.job.id: crew for crew in draft.crews for job in crew.jobs}
-    reserved = decisions_of(draft.facts.reading, plan).reserved
+    reserved = decisions_of(draft.facts.reading, plan.assignments).reserved
     for answer in plan.assignments:
         crew = crews.get(answer.job)
         if crew is not None:

@@ -94,7 +94,7 @@ class Facts:
 
     def aim(self, group: str) -> int:
         """Return the aim of a leaf in sixteenths (T5, O3)."""
-        gangs = Counter(part * job.top_rate for job in self.reading.members[group] for part in steps(job.job))
+        gangs = Counter(part * job.kind.top_rate for job in self.reading.members[group] for part in steps(job.job))
         reach = floor((self.target.value[group] + TOLERANCE) * MILLI)
         return grains(largest_subset(gangs, reach))
 
