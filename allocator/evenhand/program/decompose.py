@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from evenhand.outcome import ARRIVALS
 from evenhand.program.blocks import Blocks
-from evenhand.program.master import Master, Shared
+from evenhand.program.master import Master
 from evenhand.program.prices import SCALE
 from evenhand.program.pricing import BlockPlan, best_plans, good_plans
 from evenhand.program.regret import Regrets
+from evenhand.program.shared import Shared
 from evenhand.program.variables import CODE, Program
 from evenhand.shapes import IntArray
 from evenhand.solvers.linear_model import Arrays
@@ -178,7 +179,7 @@ class Generation:
         parts = self._master.of_plans(self._answer.x)
         used = np.flatnonzero(parts > IN_USE)
         used = used[np.argsort(parts[used], kind="stable")]
-        plans = [self._master.columns[k].plan for k in used.tolist()]
+        plans = [self._master.plans[k] for k in used.tolist()]
         count = self._shared.arrays.shape[1]
         x, main = np.zeros(count), np.zeros(count, dtype=np.int64)
         for part, plan in zip(parts[used].tolist(), plans, strict=True):
@@ -193,7 +194,7 @@ class Generation:
         if self._answer is not None:
             parts, loses = self._master.of_plans(self._answer.x), self._master.of_plans(self._answer.reduced_cost)
             near = np.flatnonzero((parts > IN_USE) | (np.abs(loses) < NEAR))
-            found.extend(self._master.columns[k].plan for k in near.tolist())
+            found.extend(self._master.plans[k] for k in near.tolist())
         for factor in BESIDE:
             found.extend(self._good(self._shared.cleaned(self._center * factor)))
         return spread_of(self._shared.blocks, found, self._shared.arrays.shape[1])

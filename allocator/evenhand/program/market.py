@@ -10,8 +10,8 @@ import numpy.typing as npt
 from evenhand.gangs_below import in_grains_held
 from evenhand.outcome import Move
 from evenhand.program.blocks import Blocks
-from evenhand.program.master import Shared
 from evenhand.program.prices import SCALE
+from evenhand.program.shared import Shared
 from evenhand.program.variables import CODE, Program
 from evenhand.shapes import BoolArray, IntArray
 

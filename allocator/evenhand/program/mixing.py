@@ -28,6 +28,8 @@ ENVY_ROUNDS = 2
 """How often a mix may bring envy rows."""
 ENVY_CLOCK = 0.65
 """Share of what the clock leaves that must be left for envy rows to come in, a safeguard."""
+AGAIN_CLOCK = 1.5
+"""So many times what it took to take rows in must be left for it to be done again, a safeguard."""
 GENERATION_CLOCK = 0.6
 """Share of what the clock leaves that plans may be generated for, a safeguard."""
 
@@ -79,20 +81,20 @@ class Mixing:
             self._generate()
         else:
             self.generation.approach(self._while_time())
-        count = self.envy_rows.count
+        least_s, grown = ENVY_CLOCK * there_s, False
         for _ in range(ENVY_ROUNDS):
             mix = self.generation.mixture()
-            envied = self.envy_rows.much_in(
-                *envy.held(self._program, x.astype(np.float64) if mix is None else mix.x)
-            ) and self._budget.leaves(ENVY_CLOCK * there_s)
-            if not envied:
+            taken = x.astype(np.float64) if mix is None else mix.x
+            if not self.envy_rows.much_in(*envy.held(self._program, taken)) or not self._budget.leaves(least_s):
                 break
+            there_s, grown = self._budget.wall_s, True
             self._take_in()
             self._generate()
-        if self.envy_rows.count == count:
-            self._generate()
-        else:
+            least_s = AGAIN_CLOCK * (there_s - self._budget.wall_s)
+        if grown:
             x = self.point(best)
+        else:
+            self._generate()
         return self.generation.mixture(), x
 
     def widened(self, best: Outcome) -> IntArray | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from evenhand.program.master import Shared
 from evenhand.program.prices import SCALE
+from evenhand.program.shared import Shared
 from evenhand.shapes import IntArray
 
 FloatArray = npt.NDArray[np.float64]

@@ -13,6 +13,7 @@ from evenhand.greedy import restartable
 from evenhand.outcome import Outcome
 from evenhand.program.around import Around
 from evenhand.program.budget import Budget
+from evenhand.program.decompose import CLOSE
 from evenhand.program.formulate import NodeCounts
 from evenhand.program.lift import lift, lower
 from evenhand.program.market import Market, market_of
@@ -171,7 +172,8 @@ class _Search:
             return True
         if self._settled:
             return False
-        self._around(1.0 - FIRST_SHARE)
+        if self._x is not None and not self._met(self._x):
+            self._around(1.0 - FIRST_SHARE)
         got = standing(self._program.snapshot, self._best)
         if not self._budget.exhausted and self.envy_rows.much_in(got.allocated, got.counted_throughput):
             with self._deadline.stage("decompose"):
@@ -210,12 +212,16 @@ class _Search:
             with self._deadline.stage("between"):
                 x = self._points.fitted(mix, x)
             first = self._traded(x)
-            if not self._budget.exhausted:
+            if not self._budget.exhausted and not self._met(first):
                 with self._deadline.stage("between"):
                     x = self._points.between(mix, x)
             x = self._traded(x) if self._points.worth(x) > self._points.worth(first) else first
         self._x = x
         self._offer(x)
+
+    def _met(self, x: IntArray) -> bool:
+        """Whether a point is as near the bound as plans were generated for: what is left to gain is envy that no row counts."""
+        return self._bound is not None and self._bound - self._points.worth(x) < CLOSE * self._scale
 
     def _traded(self, x: IntArray) -> IntArray:
         """A point after trades of room between groups."""
