@@ -48,7 +48,7 @@ PREPARED = ("prepare", "warn", "hash")
 MOST_THREADS = 2
 """Threads that a round has work for beside its search."""
 RESERVE_SHARE = 0.04
-RESERVE_OF_PREPARED = 4.0
+RESERVE_OF_PREPARED = 4.5
 RESERVE_PER_PAIR_S = 1e-7
 """Kept for words, audit and sealing: a share of the limit; some times what the part of them took that needs no plan and
 is done before the search, for the rest looks at the same jobs in the same way (it took 1.7 to 5.3 times as long, from 60

@@ -1,7 +1,7 @@
 """Plans of groups, mixed for a program that gets its envy rows meanwhile.
 
-Whom a mix leaves envied is seen before it is worth much, so rows come in as soon as prices are about right, and once more
-when mix and bound have met.
+Whom a mix leaves envied is seen before bound and mix have met, so rows come in when they are roughly there, and once more
+when they are.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ from evenhand.program.points import Points
 from evenhand.program.variables import Program
 from evenhand.shapes import IntArray
 
+ROUGHLY = 0.1
+"""How near bound and mix are brought before envy rows come in, as a share of target throughput."""
 ENVY_ROUNDS = 2
 """How often a mix may bring envy rows."""
 ENVY_CLOCK = 0.65
 """Share of what the clock leaves that must be left for envy rows to come in, a safeguard."""
-AGAIN_CLOCK = 1.5
-"""So many times what it took to take rows in must be left for it to be done again, a safeguard."""
+AGAIN_CLOCK = 1.0
+"""So many times what it took to take rows in must be left for more of them, which take less, a safeguard."""
 GENERATION_CLOCK = 0.6
 """Share of what the clock leaves that plans may be generated for, a safeguard."""
 
@@ -77,10 +79,7 @@ class Mixing:
         x = self._begin(best)
         if x is None or self.generation is None:
             return None, None
-        if self._knows or again:
-            self._generate()
-        else:
-            self.generation.approach(self._while_time())
+        self._generate(CLOSE if self._knows or again else ROUGHLY)
         least_s, grown = ENVY_CLOCK * there_s, False
         for _ in range(ENVY_ROUNDS):
             mix = self.generation.mixture()
@@ -131,11 +130,11 @@ class Mixing:
         if self.generation is not None:
             self.generation.widen(self.arrays)
 
-    def _generate(self) -> None:
-        """Generate plans until bound and mix meet."""
+    def _generate(self, close: float = CLOSE) -> None:
+        """Generate plans until bound and mix are this near, as a share of target throughput."""
         if self.generation is None:
             return
-        self.generation.run(CLOSE, self._while_time())
+        self.generation.run(close, self._while_time())
         if self._memory is not None:
             shared = self.generation.shared.blocks.shared_row
             self._memory.keep(self._program.model, shared, self.generation.center)

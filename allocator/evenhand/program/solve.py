@@ -172,7 +172,7 @@ class _Search:
             return True
         if self._settled:
             return False
-        if self._x is not None and not self._met(self._x):
+        if self._x is not None and not self._met(self._x, self._points.worth(self._x) - self._value):
             self._around(1.0 - FIRST_SHARE)
         got = standing(self._program.snapshot, self._best)
         if not self._budget.exhausted and self.envy_rows.much_in(got.allocated, got.counted_throughput):
@@ -219,9 +219,9 @@ class _Search:
         self._x = x
         self._offer(x)
 
-    def _met(self, x: IntArray) -> bool:
-        """Whether a point is as near the bound as plans were generated for: what is left to gain is envy that no row counts."""
-        return self._bound is not None and self._bound - self._points.worth(x) < CLOSE * self._scale
+    def _met(self, x: IntArray, uncounted: float = 0.0) -> bool:
+        """Whether a point is as near the bound as plans were generated for, or nearer than the envy that no row counts."""
+        return self._bound is not None and self._bound - self._points.worth(x) < max(CLOSE * self._scale, uncounted)
 
     def _traded(self, x: IntArray) -> IntArray:
         """A point after trades of room between groups."""
