@@ -21,7 +21,7 @@ from typing import Any
 from churn import next_round
 from expectations import EXPECTED, expected_of, worse
 from gavel import beside_gavel
-from generate import LOOSE, SIZES, TIGHT, document
+from generate import LOOSE, SIZES, SLACK, TIGHT, document
 from page import draw, page
 from peers import SameProgram
 from rich.console import Console
@@ -38,16 +38,19 @@ SHORTER_S = {
     "loose": {"S": 0.3, "M": 0.5, "L": 1.2, "XL": 3.0, "XXL": 15.0},
     "warm": {"S": 0.05, "M": 0.2, "L": 0.6, "XL": 2.0, "XXL": 6.0},
 }
-"""Where targets are loose, and where a session knows the round before."""
+"""Where targets are loose, and where a session knows the round before; by the first word of the corner."""
 CHURN = 0.01
 """Part of the jobs that a warm round has not seen."""
 SMALL, SHORT_S = ("S", "M"), 0.5
 """Sizes at which CBC and Gavel's programs are run too, and the limit of the round that is held against the latter."""
 CORNERS = {
-    "loose": LOOSE,
-    "loose, longer": LOOSE,
+    "loose": SLACK,
+    "loose, longer": SLACK,
+    "loose, three levels": LOOSE,
+    "loose, three levels, longer": LOOSE,
     "tight": TIGHT,
-    "warm": LOOSE,
+    "warm": SLACK,
+    "warm, three levels": LOOSE,
     "demand 0.8": replace(LOOSE, demand=0.8),
     "demand 1.5": replace(TIGHT, demand=1.5),
     "demand 4": replace(TIGHT, demand=4.0),
@@ -62,6 +65,11 @@ CORNERS = {
 }
 
 
+def limit_of(size: str, corner: str) -> float:
+    """The time limit of a corner."""
+    return (LIMITS_S if corner.endswith("longer") else SHORTER_S.get(corner.split(",", maxsplit=1)[0], LIMITS_S))[size]
+
+
 def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float, workers: int) -> dict[str, Any]:
     """Solve one round, in this process; with several workers by the wall clock, and as far as the clock allows."""
     body = document(SIZES[size], CORNERS[corner], seed)
@@ -71,7 +79,7 @@ def one(size: str, corner: str, seed: int, limit_s: float, peers_s: float, worke
     evenhand.deadline.perf_counter = clock  # type: ignore[attr-defined]  limits in CPU seconds: machines are shared
     threads = {"workers": workers, "deterministic": workers == 1}
     decide = allocate
-    if corner == "warm":
+    if corner.startswith("warm"):
         before = parse_document(body)
         session = Session(before.effective_policy.model_copy(update={"time_limit_s": LIMITS_S[size], **threads}))
         first = session.allocate(before.state)
@@ -174,7 +182,7 @@ def measured(asked: argparse.Namespace) -> list[dict[str, Any]]:
         task = progress.add_task("rounds", total=len(cells))
         for size, corner, seed in cells:
             progress.update(task, description=f"{size} {corner} {seed}")
-            limit_s = asked.limit_s or SHORTER_S.get(corner, LIMITS_S)[size]
+            limit_s = asked.limit_s or limit_of(size, corner)
             rows.append(apart(size, corner, seed, limit_s, asked.peers_s, asked.workers))
             progress.advance(task)
     return rows

@@ -77,7 +77,10 @@ class Contention:
     same_rack: float = 0.0
 
 
+SLACK = Contention(objective="fair_share", deep=False)
+"""Leaves side by side: their targets leave a sixth of the throughput free."""
 LOOSE = Contention(objective="fair_share")
+"""The same targets below projects and programmes: what these are owed, in charged GPUs, is all there is."""
 TIGHT = Contention(demand=2.5)
 
 

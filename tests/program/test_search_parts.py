@@ -13,6 +13,7 @@ from strategies.sweeps import case
 
 from evenhand import Policy, allocate
 from evenhand.outcome import ARRIVALS, MOVES
+from evenhand.program.constraints import envy
 from evenhand.program.envied import EnvyRows
 from evenhand.program.master import Master
 from evenhand.program.memory import Memory
@@ -108,6 +109,39 @@ def test_rows_that_come_in_later_keep_bound_and_plans() -> None:
     generation.run(3e-4, lambda: True)
     assert generation.bound <= before
     assert generation.bound >= program.model.arrays().objective(x) / SCALE - 1e-6
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_a_master_that_was_widened_is_the_one_that_is_made_anew(name: str | int) -> None:
+    state, policy = (instance(name), Policy()) if isinstance(name, str) else case(name, "small")
+    program, _, generation, _ = generated(state, policy)
+    leaves, excess, random = len(program.target.leaves), {}, Random(3)
+    pairs = [(i, k) for i in range(leaves) for k in range(min(4, leaves)) if i != k]
+    random.shuffle(pairs)
+    half = len(pairs) // 2
+    for some in (pairs[:half], pairs[half:]):  # the second time the envied are known already
+        envy.add_pairs(program, sorted(some), excess)
+        generation.widen(program.model.arrays())
+        generation.run(3e-4, lambda: True)
+        shared, widened = generation.shared, generation._master
+        anew = Master(shared)
+        anew.add(widened.plans)
+        one, other = widened.solve(), anew.solve()
+        assert one is not None
+        assert other is not None
+        assert one[1].objective == pytest.approx(other[1].objective, rel=1e-9, abs=1e-9)
+        parts = widened.of_plans(one[1].x)
+        block = np.array([plan.block for plan in widened.plans])
+        assert np.bincount(block, parts) == pytest.approx(1.0)
+        # At its prices no plan of a block is worth more than those that are mixed.
+        owner, row, amount = shared.entries_of(widened.plans)
+        value = shared.costs(widened.plans) / SCALE - np.bincount(
+            owner, amount * shared.row_unit[row] * one[0][row], len(block)
+        )
+        most = np.full(shared.blocks.count, -np.inf)
+        np.maximum.at(most, block, value)
+        mixed = parts > 1e-6
+        assert value[mixed] == pytest.approx(most[block[mixed]], rel=1e-6, abs=1e-6)
 
 
 @pytest.mark.parametrize("solved", [0, 3, 12])
