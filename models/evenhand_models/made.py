@@ -26,7 +26,7 @@ def made(model: type[M], fields: dict[str, object], given: set[str] | None = Non
     ----------
     fields : every field of the model in the order of its declaration, each as validation would leave it; the
         caller vouches for that, and a test reads what the library makes this way back with full validation.
-    given : the fields that were given, the others stand at their defaults; unset: all. Never changed.
+    given : the fields that were given, the others stand at their defaults; unset: all.
     """
     word = _new(model)
     _set_fields(word, fields)

@@ -27,7 +27,8 @@ def read_many(model: type[M], listed: object) -> tuple[M, ...] | None:
     """Read a list of entries, each field as the model reads it; what must hold between fields is left to the caller.
 
     Returns None where the model has to look itself: if it is no list of objects, if hardly two give the same fields in
-    the same order, or if something is wrong with one of them. Entries that say a field alike share its value.
+    the same order, or if something is wrong with one of them. Entries that say a field alike, or leave it out, share its
+    value: it is not to be changed.
     """
     if type(listed) is not list or set(map(type, listed)) != {dict}:
         return None
@@ -45,13 +46,13 @@ def read_many(model: type[M], listed: object) -> tuple[M, ...] | None:
         return None
     blank, found = _blank(model), dict[int, M]()
     for names, places in alike.items():
-        given = set(names)
+        given = frozenset(names)
         entries = [blank | listed[place] for place in places]
         for name in names:
             if (column := columns[name]) is not None:
                 for entry, value in zip(entries, column, strict=False):  # the column goes on with the next that give it
                     entry[name] = value
-        found.update(zip(places, [made(model, entry, given) for entry in entries], strict=True))
+        found.update(zip(places, [made(model, entry, set(given)) for entry in entries], strict=True))
     return tuple(map(found.__getitem__, range(len(listed))))
 
 

@@ -52,9 +52,11 @@ TWO = [group("a"), group("b")]
 THREE_WAIT = [job("j", "a", 8), job("k", "b", 8), job("l", "b", 9)]
 
 
-@pytest.mark.parametrize("share", [1e-9, 1e-11, 1e-300])
-def test_a_share_next_to_nothing_is_as_good_as_none(share: float) -> None:
-    plan = solved(state([node("n"), node("m")], [group("a", share), group("b", 1)], THREE_WAIT))
+@pytest.mark.parametrize("used", [0.0, 1e15])
+@pytest.mark.parametrize("share", [1e-9, 1e-11, 1e-300, 5e-324])
+def test_a_share_next_to_nothing_is_as_good_as_none(share: float, used: float) -> None:
+    usage = [{"group": "a", "charged_gpu_hours": used}]
+    plan = solved(state([node("n"), node("m")], [group("a", share), group("b", 1)], THREE_WAIT, usage=usage))
     assert plan.certificate.status == "optimal"
 
 

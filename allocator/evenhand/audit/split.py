@@ -8,6 +8,9 @@ from fractions import Fraction
 from itertools import chain
 from math import lcm
 
+_BITS = 64
+"""Corners are told apart by whole parts of 1/2^64 before they are by fractions, which takes longer: a float cannot hold all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -92,7 +95,9 @@ class _Whole:
         """
         rows = zip(chain(self.floors, self.caps), self.pasts * 2, self.weights * 2, strict=True)
         found = {Fraction(bend + past, weight) for bend, past, weight in rows}
-        corners = sorted(found, key=lambda at: (at.numerator * self.weigh / (at.denominator * self.unit), at))
+        corners = sorted(
+            found, key=lambda at: ((at.numerator * self.weigh << _BITS) // (at.denominator * self.unit), at)
+        )
         low, high = 0, len(corners) - 1
         while low < high:  # the first corner at which the claims reach the amount
             middle = (low + high) // 2

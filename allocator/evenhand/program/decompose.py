@@ -78,7 +78,8 @@ class Generation:
         """Whether prices are not known even about."""
         self._best: list[BlockPlan] = []
         """The best plans at the duals of the best bound."""
-        self._bound = np.inf
+        self._bound = self._center_bound = np.inf
+        """The best bound, and that at the center, which may be worse where rows came since."""
         self._answer: LpResult | None = None
         self.pricings = 0
         """How often all blocks have been priced."""
@@ -91,7 +92,7 @@ class Generation:
 
     @property
     def center(self) -> FloatArray:
-        """Duals of the best bound, float [r]."""
+        """Duals of the best bound of the program as it is, float [r]."""
         return self._center
 
     @property
@@ -156,8 +157,9 @@ class Generation:
         """Price all blocks; returns how many plans are new."""
         reduced, plans = self._priced(dual)
         bound = self._shared.bound(dual, reduced, plans)
-        if bound < self._bound or not self._best:
-            self._bound, self._center, self._best = min(bound, self._bound), dual, plans
+        if bound < self._center_bound or not self._best:
+            self._center_bound, self._center, self._best = bound, dual, plans
+        self._bound = min(bound, self._bound)
         return self._master.add(plans)
 
     def _step(self, close: float) -> bool:

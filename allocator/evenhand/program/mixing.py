@@ -10,7 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evenhand.deadline import Deadline
 from evenhand.goals import FloatArray
 from evenhand.outcome import Outcome
 from evenhand.program.blocks import Blocks, blocks_of
@@ -44,10 +43,8 @@ class Mixing:
     memory : of the round before, and for the next one; left out: nothing is known, and nothing is kept.
     """
 
-    def __init__(
-        self, program: Program, counted: NodeCounts, deadline: Deadline, budget: Budget, memory: Memory | None
-    ) -> None:
-        self._program, self._counted, self._deadline, self._budget = program, counted, deadline, budget
+    def __init__(self, program: Program, counted: NodeCounts, budget: Budget, memory: Memory | None) -> None:
+        self._program, self._counted, self._budget = program, counted, budget
         self._memory = memory
         self._knows = memory is not None and memory.knows
         self.envy_rows = EnvyRows(program, memory)
@@ -115,6 +112,7 @@ class Mixing:
         self.arrays = self._program.model.arrays()
         x = self.point(best)
         if x is None:
+            self.forget()
             return None
         if self.generation is not None:
             self.generation.widen(self.arrays)

@@ -104,7 +104,7 @@ class _Search:
         self._insisted = False
         self._bound: float | None = None
         self._optimal = self._decided = self._stalled = False
-        self._mixing = Mixing(program, counted, deadline, self._budget, memory)
+        self._mixing = Mixing(program, counted, self._budget, memory)
         self.envy_rows = self._mixing.envy_rows
         self._offered: IntArray | None = None
         self._near: Neighbourhoods | None = None
