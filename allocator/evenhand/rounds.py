@@ -48,10 +48,10 @@ PREPARED = ("prepare", "warn", "hash")
 MOST_THREADS = 2
 """Threads that a round has work for beside its search."""
 RESERVE_SHARE = 0.04
-RESERVE_OF_PREPARED = 4.5
+RESERVE_OF_PREPARED = 4.0
 RESERVE_PER_PAIR_S = 1e-7
 """Kept for words, audit and sealing: a share of the limit; some times what the part of them took that needs no plan and
-is done before the search, for the rest looks at the same jobs in the same way (it took 3.7 to 5.3 times as long in rounds of
+is done before the search, for the rest looks at the same jobs in the same way (it took 3.7 to 5.4 times as long in rounds of
 1,000 to 100,000 jobs); and what comparing every pair of groups takes."""
 
 

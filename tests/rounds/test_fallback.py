@@ -8,6 +8,7 @@ from instances import instance
 import evenhand.rounds as rounds
 from evenhand import AuditFailed, AuditReport, Finding, Policy, allocate, audit
 from evenhand.errors import PlacementError, SolverError
+from evenhand.program.budget import Budget
 from evenhand_models import CertificateStatus, WarningCode
 
 
@@ -62,3 +63,10 @@ def test_with_hardly_any_time_the_answer_keeps_every_rule() -> None:
     plan = allocate(state, policy)
     assert audit(state, plan, policy).ok
     assert plan.certificate.bound is None or plan.certificate.bound >= plan.certificate.objective
+
+
+def test_there_is_a_bound_however_little_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Budget, "wall_s", property(lambda _: 1e-9))
+    proof = allocate(instance("small")).certificate
+    assert proof.bound is not None
+    assert proof.bound >= proof.objective

@@ -35,7 +35,7 @@ SEARCH_SHARE = 0.65
 FEW_MOVES = 400
 """Programs with fewer moves are solved whole at once; more are decomposed into groups first."""
 SMALL_S = 0.01
-"""What the relaxation of a small program may take for a bound where no time is left."""
+"""What the relaxation of a small program may take for a bound, however little time is left."""
 LEG = 15
 """Neighbourhoods between trades."""
 PATIENCE, LAST_PATIENCE = 15, 60
@@ -158,7 +158,7 @@ class _Search:
     def _whole(self) -> bool:
         """A small program: dive around its LP, then prove."""
         self._mixing.arrays = self._program.model.arrays()
-        relaxed = self._relaxed()
+        relaxed = self._relaxed(SMALL_S)
         if relaxed is not None:
             with self._deadline.stage("dive"):
                 self._x = self._points.dive(relaxed)
