@@ -50,9 +50,12 @@ MOST_THREADS = 2
 RESERVE_SHARE = 0.04
 RESERVE_OF_PREPARED = 4.0
 RESERVE_PER_PAIR_S = 1e-7
+RESERVE_PER_JOB_S = 1e-5
+CACHED_JOBS = 20_000
 """Kept for words, audit and sealing: a share of the limit; some times what the part of them took that needs no plan and
 is done before the search, for the rest looks at the same jobs in the same way (it took 3.7 to 5.4 times as long in rounds of
-1,000 to 100,000 jobs); and what comparing every pair of groups takes."""
+1,000 to 100,000 jobs); so much for each job beyond those that a core's caches hold; and what comparing every pair of groups
+takes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,17 +181,18 @@ def prepare(
 def _searched(the_round: _Round, first: Outcome, deadline: Deadline, memory: Memory | None) -> Solved:
     """The best outcome that the time left allows, and a bound."""
     r = the_round
-    reserve = _reserve_s(deadline, r.target, len(r.snapshot.tree.ids))
+    reserve = _reserve_s(deadline, r.target, r.snapshot)
     with deadline.stage("formulate"):
         program, counted = formulate(r.snapshot, r.entitled, r.target, r.owed, r.index)
     return solve(program, counted, first, deadline, reserve, memory)
 
 
-def _reserve_s(deadline: Deadline, target: Target, groups: int) -> float:
+def _reserve_s(deadline: Deadline, target: Target, snapshot: Snapshot) -> float:
     """Seconds to keep for what comes after the search."""
-    pairs = len(target.leaves) * (len(target.leaves) + groups)
+    pairs = len(target.leaves) * (len(target.leaves) + len(snapshot.tree.ids))
     prepared_s = sum(deadline.stages_ms[name] for name in PREPARED) / 1000
-    return RESERVE_SHARE * deadline.limit_s + RESERVE_OF_PREPARED * prepared_s + RESERVE_PER_PAIR_S * pairs
+    kept = RESERVE_SHARE * deadline.limit_s + RESERVE_OF_PREPARED * prepared_s + RESERVE_PER_PAIR_S * pairs
+    return kept + RESERVE_PER_JOB_S * max(0, len(snapshot.jobs) - CACHED_JOBS)
 
 
 def _better(the_round: _Round, solved: Solved) -> Solved:
