@@ -175,16 +175,20 @@ class Generation:
         return bool(self._price(self._shared.cleaned(mixed)) or self._price(self._shared.cleaned(dual)))
 
     def mixture(self) -> Mixture | None:
-        """What the last master mixes; None where it could not be solved."""
-        if self._answer is None:
+        """What the last master mixes; where there was no time for one the best plans at the center, None without any."""
+        if self._answer is not None:
+            parts = self._master.of_plans(self._answer.x)
+            used = np.flatnonzero(parts > IN_USE)
+            used = used[np.argsort(parts[used], kind="stable")]
+            plans = [self._master.plans[k] for k in used.tolist()]
+            parts = parts[used]
+        elif self._best:
+            plans, parts = self._best, np.ones(len(self._best))
+        else:
             return None
-        parts = self._master.of_plans(self._answer.x)
-        used = np.flatnonzero(parts > IN_USE)
-        used = used[np.argsort(parts[used], kind="stable")]
-        plans = [self._master.plans[k] for k in used.tolist()]
         count = self._shared.arrays.shape[1]
         x, main = np.zeros(count), np.zeros(count, dtype=np.int64)
-        for part, plan in zip(parts[used].tolist(), plans, strict=True):
+        for part, plan in zip(parts.tolist(), plans, strict=True):
             main[self._shared.blocks.ways_of(plan.block)] = 0
             main[plan.columns] = plan.counts
             x[plan.columns] += part * plan.counts
