@@ -197,6 +197,7 @@ def test_python_still_hears_an_interrupt_after_a_solve() -> None:
     """A solver that catches it leaves the signal to the system, which ends the process without a word."""
     asked = """
 import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts the tests may ignore it
 from evenhand.solvers import cp_sat
 from evenhand.solvers.linear_model import LinearModel
 model = LinearModel()
