@@ -9,6 +9,7 @@ import evenhand.rounds as rounds
 from evenhand import AuditFailed, AuditReport, Finding, Policy, allocate, audit
 from evenhand.errors import PlacementError, SolverError
 from evenhand.program.budget import Budget
+from evenhand.program.points import Points
 from evenhand_models import CertificateStatus, WarningCode
 
 
@@ -68,5 +69,12 @@ def test_with_hardly_any_time_the_answer_keeps_every_rule() -> None:
 def test_there_is_a_bound_however_little_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Budget, "wall_s", property(lambda _: 1e-9))
     proof = allocate(instance("small")).certificate
+    assert proof.bound is not None
+    assert proof.bound >= proof.objective
+
+
+def test_there_is_a_bound_where_no_time_was_left_for_a_first_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Points, "completed", lambda *_: None)
+    proof = allocate(instance("medium"), Policy(time_limit_s=3.0)).certificate
     assert proof.bound is not None
     assert proof.bound >= proof.objective

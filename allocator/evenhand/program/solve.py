@@ -207,6 +207,8 @@ class _Search:
         """The best point between plans of groups."""
         with self._deadline.stage("decompose"):
             mix, x = self._mixing.mixed(self._best)
+            if self._mixing.generation is None and (bound := self._mixing.bound_at_once()) is not None:
+                self._lower_bound(bound)
         self._bounded()
         if x is not None and mix is not None:
             with self._deadline.stage("between"):
