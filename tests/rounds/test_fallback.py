@@ -8,6 +8,7 @@ from instances import instance
 import evenhand.rounds as rounds
 from evenhand import AuditFailed, AuditReport, Finding, Policy, allocate, audit
 from evenhand.errors import PlacementError, SolverError
+from evenhand.program import solve
 from evenhand.program.budget import Budget
 from evenhand.program.points import Points
 from evenhand_models import CertificateStatus, WarningCode
@@ -75,6 +76,8 @@ def test_there_is_a_bound_however_little_time_is_left(monkeypatch: pytest.Monkey
 
 def test_there_is_a_bound_where_no_time_was_left_for_a_first_point(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Points, "completed", lambda *_: None)
+    monkeypatch.setattr(solve, "WHOLE_MOVES", 0)
+    monkeypatch.setattr(solve, "SURE_MOVES", 0)
     proof = allocate(instance("medium"), Policy(time_limit_s=3.0)).certificate
     assert proof.bound is not None
     assert proof.bound >= proof.objective
